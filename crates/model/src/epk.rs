@@ -1,0 +1,123 @@
+//! The effective partition key: where in the hash space a key lies.
+//!
+//! SDKs compute it too and route by it, so it agrees with theirs bit for bit.
+//! The space goes from `""` to `"FF"`, in the order of bytes. A key is first
+//! written as bytes, each component by its tag:
+//!
+//! | component | bytes to hash                         | bytes in the EPK of version 1   |
+//! |-----------|---------------------------------------|---------------------------------|
+//! | undefined | `00`                                  | `00`                            |
+//! | null      | `01`                                  | `01`                            |
+//! | boolean   | `02` false, `03` true                 | the same                        |
+//! | number    | `05`, double little-endian            | `05`, ordered bits in groups    |
+//! | string    | `08`, UTF-8, then `00` (V1), `FF` (V2)| `08`, UTF-8 + 1, `00` when short|
+//!
+//! | definition | EPK                                                        |
+//! |------------|------------------------------------------------------------|
+//! | version 2  | Murmur3 x64 128, reversed, two top bits cleared: 16 bytes  |
+//! | several    | that of each component, one after the other                |
+//! | version 1  | Murmur3 x86 32 as a number, then the components themselves |
+//!
+//! In version 1 strings are cut to 100 UTF-16 units first. The key without
+//! components lies at `""`.
+
+mod hash;
+
+use std::fmt;
+
+use crate::error::{Error, Result};
+use crate::partition_key::{Kind, PartitionKey, PartitionKeyDefinition, Version};
+
+/// A point of the hash space.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Epk(pub Vec<u8>);
+
+/// How many hex digits are read at most: more than any key has.
+const HEX_MAX: usize = 1024;
+
+/// Where `key` lies; for the first components of a hierarchical key, where the
+/// keys that begin so lie.
+pub fn of(definition: &PartitionKeyDefinition, key: &PartitionKey) -> Epk {
+    if key.0.is_empty() {
+        return Epk::min();
+    }
+    Epk(match (definition.kind, definition.version) {
+        (Kind::Hash, Version::V1) => hash::v1(&key.0),
+        (Kind::Hash, Version::V2) => hash::v2(&key.0).to_vec(),
+        (Kind::MultiHash, _) => {
+            key.0.iter().flat_map(|component| hash::v2(std::slice::from_ref(component))).collect()
+        }
+    })
+}
+
+/// The keys that begin with `key` lie from the first point up to but not
+/// including the second.
+pub fn prefix_range(definition: &PartitionKeyDefinition, key: &PartitionKey) -> (Epk, Epk) {
+    let start = of(definition, key);
+    let mut end = start.clone();
+    end.0.push(0xFF);
+    (start, end)
+}
+
+/// The points that cut the space into `n` equal ranges, without its ends.
+pub fn boundaries(definition: &PartitionKeyDefinition, n: usize) -> Vec<Epk> {
+    let count = u32::try_from(n).unwrap_or(u32::MAX).max(1);
+    let v1 = definition.kind == Kind::Hash && definition.version == Version::V1;
+    let boundary = |k: u32| {
+        if v1 {
+            let width = u32::MAX / count;
+            return Epk(hash::number(f64::from(k * width)));
+        }
+        let width = (u128::MAX >> 2) / u128::from(count);
+        Epk((u128::from(k) * width).to_be_bytes().to_vec())
+    };
+    (1..count).map(boundary).collect()
+}
+
+/// How many ranges a container with this much throughput has.
+pub fn range_count(ru: u32) -> usize {
+    let ranges = if ru <= 10_000 { 1 } else { ru.div_ceil(6_000) };
+    usize::try_from(ranges).unwrap_or(usize::MAX)
+}
+
+/// Reads hex digits, as `x-ms-start-epk` has them.
+pub fn parse_hex(text: &str) -> Result<Epk> {
+    let invalid =
+        || Error::bad_request(format!("The effective partition key '{text}' is invalid."));
+    if !text.len().is_multiple_of(2) || text.len() > HEX_MAX {
+        return Err(invalid());
+    }
+    let byte = |pair: &[u8]| -> Option<u8> {
+        let mut digits = pair.iter().map(|digit| char::from(*digit).to_digit(16));
+        let value = digits.next()?? * 16 + digits.next()??;
+        u8::try_from(value).ok()
+    };
+    let bytes: Option<Vec<u8>> = text.as_bytes().chunks(2).map(byte).collect();
+    bytes.map(Epk).ok_or_else(invalid)
+}
+
+impl Epk {
+    /// The begin of the space.
+    pub fn min() -> Epk {
+        Epk(Vec::new())
+    }
+
+    /// The end of the space; no key lies there.
+    pub fn max() -> Epk {
+        Epk(vec![0xFF])
+    }
+
+    /// Upper-case hex digits.
+    pub fn to_hex(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl fmt::Display for Epk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02X}"))
+    }
+}
+
+#[cfg(test)]
+mod tests;

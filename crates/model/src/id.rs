@@ -1,0 +1,93 @@
+//! Which ids can be given.
+//!
+//! |                      | length            | not in it       | at the end |
+//! |----------------------|-------------------|-----------------|------------|
+//! | database, container  | 1 to 255 chars    | `/` `\` `?` `#` | no space   |
+//! | item                 | 1 to 1023 bytes   | `/` `\`         | anything   |
+//!
+//! Ids of items may hold `?`, `#`, `%`, spaces and control characters: the
+//! service takes them, and clients escape them in the path.
+
+use crate::error::{Error, Result};
+
+/// How many characters the id of a database or a container may have.
+pub const RESOURCE_ID_MAX: usize = 255;
+
+/// How many bytes the id of an item may have.
+pub const ITEM_ID_MAX: usize = 1023;
+
+/// Checks the id of a database or a container.
+pub fn check_resource_id(id: &str) -> Result<()> {
+    if id.is_empty() {
+        return Err(invalid(id, "an id has at least one character"));
+    }
+    if id.chars().count() > RESOURCE_ID_MAX {
+        return Err(invalid(id, &format!("an id has at most {RESOURCE_ID_MAX} characters")));
+    }
+    if id.contains(['/', '\\', '?', '#']) {
+        return Err(invalid(id, "the characters '/', '\\', '?' and '#' are not allowed"));
+    }
+    if id.ends_with(' ') {
+        return Err(invalid(id, "an id does not end with a space"));
+    }
+    Ok(())
+}
+
+/// Checks the id of an item.
+pub fn check_item_id(id: &str) -> Result<()> {
+    if id.is_empty() {
+        return Err(invalid(id, "an id has at least one character"));
+    }
+    if id.len() > ITEM_ID_MAX {
+        return Err(invalid(id, &format!("an id has at most {ITEM_ID_MAX} bytes")));
+    }
+    if id.contains(['/', '\\']) {
+        return Err(invalid(id, "the characters '/' and '\\' are not allowed"));
+    }
+    Ok(())
+}
+
+fn invalid(id: &str, reason: &str) -> Error {
+    // An id that is too long is not repeated whole.
+    let shown: String = id.chars().take(RESOURCE_ID_MAX).collect();
+    let more = if shown.len() < id.len() { "..." } else { "" };
+    Error::bad_request(format!("The id '{shown}{more}' is invalid: {reason}."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_of_databases_and_containers() {
+        for good in ["a", " a", "a b", "ü%20,=.:~+-@()^${}[]!_", "AAAAAA==", &"ü".repeat(255)] {
+            assert_eq!(check_resource_id(good), Ok(()), "{good}");
+        }
+        for bad in ["", "a ", " ", "a/b", "a\\b", "a?b", "a#b", &"a".repeat(256)] {
+            assert!(check_resource_id(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn ids_of_items() {
+        for good in
+            ["a", " a ", "a?b", "a#b", "a%2Fb", "a\tb\r\n", "WithUnicode鱀", &"a".repeat(1023)]
+        {
+            assert_eq!(check_item_id(good), Ok(()), "{good}");
+        }
+        for bad in ["", "a/b", "a\\b", &"a".repeat(1024), &"ü".repeat(512)] {
+            assert!(check_item_id(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_message_names_the_id() {
+        assert_eq!(
+            check_item_id("a/b").unwrap_err().message,
+            "The id 'a/b' is invalid: the characters '/' and '\\' are not allowed."
+        );
+        let long = check_item_id(&"a".repeat(5000)).unwrap_err().message;
+        let shown = "a".repeat(255);
+        assert_eq!(long, format!("The id '{shown}...' is invalid: an id has at most 1023 bytes."));
+    }
+}

@@ -1,0 +1,244 @@
+//! Resource ids: the `_rid` of everything.
+//!
+//! Bytes in base64, with `-` for `/`. SDKs take them apart, so the layout is
+//! the service's:
+//!
+//! ```text
+//! offer      3 bytes: number
+//! database   4 bytes: number
+//! container  8 bytes: database, number with the top bit set
+//! item      16 bytes: container, number (little-endian; the top four bits say what it is: 0)
+//! range     16 bytes: container, number (little-endian; the top four bits say what it is: 5)
+//! ```
+
+use std::fmt;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+/// A database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DatabaseRid(pub u32);
+
+/// A container.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ContainerRid {
+    /// The number of its database.
+    pub database: u32,
+    /// Its own number, up to [`ContainerRid::MAX`].
+    pub container: u32,
+}
+
+/// An item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ItemRid {
+    /// Its container.
+    pub container: ContainerRid,
+    /// Its number, up to [`ItemRid::MAX`].
+    pub docno: u64,
+}
+
+/// A partition key range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RangeRid {
+    /// Its container.
+    pub container: ContainerRid,
+    /// Its number, up to [`ItemRid::MAX`].
+    pub range: u64,
+}
+
+/// An offer, of 24 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct OfferRid(pub u32);
+
+impl DatabaseRid {
+    /// As `_rid` is written.
+    pub fn encode(self) -> String {
+        to_base64(&self.0.to_be_bytes())
+    }
+
+    /// Reads what [`DatabaseRid::encode`] writes, and nothing else.
+    pub fn parse(text: &str) -> Option<DatabaseRid> {
+        from_base64(text).map(|bytes| DatabaseRid(u32::from_be_bytes(bytes)))
+    }
+}
+
+impl ContainerRid {
+    /// The largest number of a container.
+    pub const MAX: u32 = CONTAINER_BIT - 1;
+
+    /// As `_rid` is written.
+    pub fn encode(self) -> String {
+        to_base64(&self.to_bytes())
+    }
+
+    /// Reads what [`ContainerRid::encode`] writes, and nothing else.
+    pub fn parse(text: &str) -> Option<ContainerRid> {
+        ContainerRid::from_bytes(from_base64(text)?)
+    }
+
+    /// The database it is in.
+    pub fn database(self) -> DatabaseRid {
+        DatabaseRid(self.database)
+    }
+
+    fn to_bytes(self) -> [u8; 8] {
+        debug_assert!(self.container <= Self::MAX);
+        let number = (u64::from(self.database) << 32) | u64::from(self.container | CONTAINER_BIT);
+        number.to_be_bytes()
+    }
+
+    fn from_bytes(bytes: [u8; 8]) -> Option<ContainerRid> {
+        let number = u64::from_be_bytes(bytes);
+        let database = u32::try_from(number >> 32).ok()?;
+        let container = u32::try_from(number & u64::from(u32::MAX)).ok()?;
+        let is_container = container & CONTAINER_BIT != 0;
+        is_container.then_some(ContainerRid { database, container: container & Self::MAX })
+    }
+}
+
+impl ItemRid {
+    /// The largest number of an item: 60 bits.
+    pub const MAX: u64 = (1 << KIND_SHIFT) - 1;
+
+    /// As `_rid` is written.
+    pub fn encode(self) -> String {
+        encode_part(self.container, self.docno, ITEM)
+    }
+
+    /// Reads what [`ItemRid::encode`] writes, and nothing else.
+    pub fn parse(text: &str) -> Option<ItemRid> {
+        let (container, docno) = parse_part(text, ITEM)?;
+        Some(ItemRid { container, docno })
+    }
+}
+
+impl RangeRid {
+    /// As `_rid` is written.
+    pub fn encode(self) -> String {
+        encode_part(self.container, self.range, RANGE)
+    }
+
+    /// Reads what [`RangeRid::encode`] writes, and nothing else.
+    pub fn parse(text: &str) -> Option<RangeRid> {
+        let (container, range) = parse_part(text, RANGE)?;
+        Some(RangeRid { container, range })
+    }
+}
+
+impl OfferRid {
+    /// The largest number of an offer: 24 bits.
+    pub const MAX: u32 = (1 << 24) - 1;
+
+    /// As `_rid` is written.
+    pub fn encode(self) -> String {
+        debug_assert!(self.0 <= Self::MAX);
+        let [_, bytes @ ..] = self.0.to_be_bytes();
+        to_base64(&bytes)
+    }
+
+    /// Reads what [`OfferRid::encode`] writes, and nothing else.
+    pub fn parse(text: &str) -> Option<OfferRid> {
+        let [a, b, c] = from_base64(text)?;
+        Some(OfferRid(u32::from_be_bytes([0, a, b, c])))
+    }
+}
+
+/// Set in the number of a container; a user has it clear.
+const CONTAINER_BIT: u32 = 1 << 31;
+const KIND_SHIFT: u32 = 60;
+const ITEM: u64 = 0;
+const RANGE: u64 = 5;
+
+fn encode_part(container: ContainerRid, number: u64, kind: u64) -> String {
+    debug_assert!(number <= ItemRid::MAX);
+    let number = (number & ItemRid::MAX) | (kind << KIND_SHIFT);
+    to_base64(&[container.to_bytes(), number.to_le_bytes()].concat())
+}
+
+fn parse_part(text: &str, kind: u64) -> Option<(ContainerRid, u64)> {
+    let bytes: [u8; 16] = from_base64(text)?;
+    let (container, number) = bytes.split_first_chunk()?;
+    let container = ContainerRid::from_bytes(*container)?;
+    let number = u64::from_le_bytes(number.try_into().ok()?);
+    (number >> KIND_SHIFT == kind).then_some((container, number & ItemRid::MAX))
+}
+
+fn to_base64(bytes: &[u8]) -> String {
+    STANDARD.encode(bytes).replace('/', "-")
+}
+
+fn from_base64<const N: usize>(text: &str) -> Option<[u8; N]> {
+    // Nothing longer is a rid, and a name can be long.
+    if text.len() > 24 || text.contains('/') {
+        return None;
+    }
+    STANDARD.decode(text.replace('-', "/")).ok()?.try_into().ok()
+}
+
+macro_rules! display {
+    ($($rid:ident)+) => {
+        $(impl fmt::Display for $rid {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.encode())
+            }
+        })+
+    };
+}
+
+display! { DatabaseRid ContainerRid ItemRid RangeRid OfferRid }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const FIRST: ContainerRid = ContainerRid { database: 0, container: 0 };
+
+    #[test]
+    fn the_samples_of_the_service() {
+        assert_eq!(DatabaseRid(0).encode(), "AAAAAA==");
+        assert_eq!(FIRST.encode(), "AAAAAIAAAAA=");
+        assert_eq!(RangeRid { container: FIRST, range: 2 }.encode(), "AAAAAIAAAAACAAAAAAAAUA==");
+        assert_eq!(ItemRid { container: FIRST, docno: 2 }.encode(), "AAAAAIAAAAACAAAAAAAAAA==");
+        assert_eq!(OfferRid(0x00F4_BA75).encode(), "9Lp1");
+        assert_eq!(OfferRid::parse("9Lp1"), Some(OfferRid(0x00F4_BA75)));
+    }
+
+    #[test]
+    fn a_slash_is_a_minus() {
+        assert_eq!(DatabaseRid(u32::MAX).encode(), "-----w==");
+        assert_eq!(DatabaseRid::parse("-----w=="), Some(DatabaseRid(u32::MAX)));
+        assert_eq!(DatabaseRid::parse("/////w=="), None);
+    }
+
+    #[test]
+    fn other_texts_are_not_rids() {
+        for text in
+            ["", "testdb12", "AAAAAA", "AAAAAA=", "AAAAAB==", "AAAA AA==", "AAAAAIAAAAA=", "ü"]
+        {
+            assert_eq!(DatabaseRid::parse(text), None, "{text}");
+        }
+        // A user, not a container.
+        assert_eq!(ContainerRid::parse("AAAAAAAAAAA="), None);
+        // A range is not an item, and an item not a range.
+        assert_eq!(ItemRid::parse("AAAAAIAAAAACAAAAAAAAUA=="), None);
+        assert_eq!(RangeRid::parse("AAAAAIAAAAACAAAAAAAAAA=="), None);
+        assert_eq!(ItemRid::parse(&"A".repeat(1000)), None);
+    }
+
+    proptest! {
+        #[test]
+        fn rids_are_read_back(database: u32, container in 0..=ContainerRid::MAX, number in 0..=ItemRid::MAX, offer in 0..=OfferRid::MAX) {
+            let container = ContainerRid { database, container };
+            prop_assert_eq!(DatabaseRid::parse(&DatabaseRid(database).encode()), Some(DatabaseRid(database)));
+            prop_assert_eq!(ContainerRid::parse(&container.encode()), Some(container));
+            let item = ItemRid { container, docno: number };
+            prop_assert_eq!(ItemRid::parse(&item.encode()), Some(item));
+            let range = RangeRid { container, range: number };
+            prop_assert_eq!(RangeRid::parse(&range.encode()), Some(range));
+            prop_assert_eq!(OfferRid::parse(&OfferRid(offer).encode()), Some(OfferRid(offer)));
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! How many request units a second a database or container is given.
+//!
+//! | header                                                  | given          | allowed                        |
+//! |---------------------------------------------------------|----------------|--------------------------------|
+//! | `x-ms-offer-throughput: 400`                            | a fixed number | 400 to 1,000,000, in hundreds  |
+//! | `x-ms-cosmos-offer-autopilot-settings: {"maxThroughput":4000}` | a maximum; it scales from a tenth of it | 1,000 to 1,000,000, in thousands |
+//!
+//! Both together are refused; none is none of its own.
+
+use serde_json::{Map, Value, json};
+
+use crate::epk;
+use crate::error::{Error, Result};
+
+/// The least a fixed throughput can be.
+pub const MANUAL_MIN: u32 = 400;
+/// The least a maximum can be.
+pub const AUTOSCALE_MIN: u32 = 1_000;
+/// The most that either can be.
+pub const MAX: u32 = 1_000_000;
+
+/// A throughput of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Throughput {
+    /// Always this much.
+    Manual(u32),
+    /// From a tenth of `max` up to `max`.
+    Autoscale {
+        /// The most it scales to.
+        max: u32,
+    },
+}
+
+impl Throughput {
+    /// Reads the two headers.
+    pub fn parse(manual: Option<&str>, autoscale: Option<&str>) -> Result<Option<Throughput>> {
+        match (manual, autoscale) {
+            (None, None) => Ok(None),
+            (Some(text), None) => Throughput::manual(text).map(Some),
+            (None, Some(text)) => Throughput::autoscale(text).map(Some),
+            (Some(_), Some(_)) => Err(Error::bad_request(
+                "A throughput and autopilot settings were given; give one of them.",
+            )),
+        }
+    }
+
+    /// Reads the `content` of an offer that is put back: autopilot settings
+    /// win, as clients send both.
+    pub fn from_content(content: &Value) -> Result<Throughput> {
+        match content.get("offerAutopilotSettings") {
+            Some(settings @ Value::Object(_)) => Throughput::autoscale(&settings.to_string()),
+            _ => match content.get("offerThroughput") {
+                Some(throughput) => Throughput::manual(&throughput.to_string()),
+                None => Err(Error::bad_request(format!(
+                    "The offer content '{content}' has no throughput."
+                ))),
+            },
+        }
+    }
+
+    /// The most it gives in a second.
+    pub fn max(self) -> u32 {
+        match self {
+            Throughput::Manual(throughput) => throughput,
+            Throughput::Autoscale { max } => max,
+        }
+    }
+
+    /// What it gives when nothing is going on.
+    pub fn min(self) -> u32 {
+        match self {
+            Throughput::Manual(throughput) => throughput,
+            Throughput::Autoscale { max } => max / 10,
+        }
+    }
+
+    /// How many partition key ranges a container with it has.
+    pub fn ranges(self) -> usize {
+        epk::range_count(self.max())
+    }
+
+    /// The `content` of the offer.
+    pub fn to_content(self) -> Value {
+        let mut content = Map::new();
+        content.insert("offerThroughput".to_owned(), json!(self.min()));
+        content.insert("offerIsRUPerMinuteThroughputEnabled".to_owned(), json!(false));
+        content.insert(
+            "offerMinimumThroughputParameters".to_owned(),
+            json!({
+                "maxThroughputEverProvisioned": self.max(),
+                "maxConsumedStorageEverInKB": 0,
+            }),
+        );
+        if let Throughput::Autoscale { max } = self {
+            content.insert(
+                "offerAutopilotSettings".to_owned(),
+                json!({
+                    "tier": 0,
+                    "maximumTierThroughput": max,
+                    "autoUpgrade": false,
+                    "maxThroughput": max,
+                }),
+            );
+        }
+        Value::Object(content)
+    }
+
+    fn manual(text: &str) -> Result<Throughput> {
+        let throughput = text.trim().parse().ok().filter(|ru| is_step(*ru, MANUAL_MIN, 100));
+        throughput.map(Throughput::Manual).ok_or_else(|| {
+            Error::bad_request(format!(
+                "The offer throughput '{text}' is invalid. Give a number from {MANUAL_MIN} to \
+                 {MAX}, in steps of 100."
+            ))
+        })
+    }
+
+    fn autoscale(text: &str) -> Result<Throughput> {
+        let settings: Option<Value> = serde_json::from_str(text).ok();
+        let max = settings.as_ref().and_then(|settings| settings.get("maxThroughput")?.as_u64());
+        let max = max.and_then(|max| u32::try_from(max).ok());
+        let max = max.filter(|max| is_step(*max, AUTOSCALE_MIN, 1_000));
+        max.map(|max| Throughput::Autoscale { max }).ok_or_else(|| {
+            Error::bad_request(format!(
+                "The autopilot settings '{text}' are invalid. Give a maxThroughput from \
+                 {AUTOSCALE_MIN} to {MAX}, in steps of 1000."
+            ))
+        })
+    }
+}
+
+fn is_step(ru: u32, min: u32, step: u32) -> bool {
+    (min..=MAX).contains(&ru) && ru.is_multiple_of(step)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Throughput::{Autoscale, Manual};
+    use super::*;
+
+    #[test]
+    fn headers_that_are_read() {
+        let autopilot = r#"{"maxThroughput":4000,"autoUpgradePolicy":{"throughputPolicy":{"incrementPercent":10}}}"#;
+        for (manual, autoscale, expected) in [
+            (None, None, None),
+            (Some("400"), None, Some(Manual(400))),
+            (Some("1000000"), None, Some(Manual(1_000_000))),
+            (None, Some(autopilot), Some(Autoscale { max: 4000 })),
+            (None, Some(r#"{"maxThroughput":1000}"#), Some(Autoscale { max: 1000 })),
+        ] {
+            assert_eq!(Throughput::parse(manual, autoscale), Ok(expected));
+        }
+    }
+
+    #[test]
+    fn headers_that_are_refused() {
+        for manual in ["", "0", "300", "399", "450", "1000100", "-400", "400.5", "a", "99999999999"]
+        {
+            let error = Throughput::parse(Some(manual), None).unwrap_err();
+            assert!(error.message.starts_with(&format!("The offer throughput '{manual}' is")));
+        }
+        for autoscale in [
+            "",
+            "4000",
+            "{}",
+            r#"{"maxThroughput":500}"#,
+            r#"{"maxThroughput":1500}"#,
+            r#"{"maxThroughput":1001000}"#,
+            r#"{"maxThroughput":"4000"}"#,
+            r#"{"maxThroughput":-1000}"#,
+        ] {
+            let error = Throughput::parse(None, Some(autoscale)).unwrap_err();
+            assert!(
+                error.message.starts_with(&format!("The autopilot settings '{autoscale}' are"))
+            );
+        }
+        assert!(Throughput::parse(Some("400"), Some(r#"{"maxThroughput":4000}"#)).is_err());
+    }
+
+    #[test]
+    fn the_content_of_an_offer() {
+        assert_eq!(
+            Manual(400).to_content().to_string(),
+            r#"{"offerThroughput":400,"offerIsRUPerMinuteThroughputEnabled":false,"offerMinimumThroughputParameters":{"maxThroughputEverProvisioned":400,"maxConsumedStorageEverInKB":0}}"#
+        );
+        assert_eq!(
+            Autoscale { max: 4000 }.to_content().to_string(),
+            r#"{"offerThroughput":400,"offerIsRUPerMinuteThroughputEnabled":false,"offerMinimumThroughputParameters":{"maxThroughputEverProvisioned":4000,"maxConsumedStorageEverInKB":0},"offerAutopilotSettings":{"tier":0,"maximumTierThroughput":4000,"autoUpgrade":false,"maxThroughput":4000}}"#
+        );
+        for throughput in [Manual(500), Autoscale { max: 20_000 }] {
+            assert_eq!(Throughput::from_content(&throughput.to_content()), Ok(throughput));
+        }
+        assert!(Throughput::from_content(&json!({})).is_err());
+        assert!(Throughput::from_content(&json!({"offerThroughput": 401})).is_err());
+    }
+
+    #[test]
+    fn autoscale_counts_its_maximum() {
+        assert_eq!(Manual(10_000).ranges(), 1);
+        assert_eq!(Manual(10_100).ranges(), 2);
+        assert_eq!(Autoscale { max: 30_000 }.ranges(), 5);
+    }
+}

@@ -1,0 +1,369 @@
+//! When does an item expire, and what happens when the rules change?
+//!
+//! Two settings decide, one on the container and one on the item:
+//!
+//! | container \ item | no `ttl`      | `ttl: -1` | `ttl: n`      |
+//! |------------------|---------------|-----------|---------------|
+//! | no default       | never         | never     | never         |
+//! | default -1       | never         | never     | `_ts + n`     |
+//! | default d        | `_ts + d`     | never     | `_ts + n`     |
+//!
+//! An item is gone at second `_ts + ttl` itself.
+//!
+//! **Life stamp.** Every version of an item carries a [`Life`]: which of the
+//! three columns it is in, and the second that decides. The stamp is written
+//! always, also while the container has no default, so that turning time to
+//! live on needs no pass over the items.
+//!
+//! **Two cuts.** With the container's [`Policy`] and the time, liveness is one
+//! comparison: an item is dead when its stamp is at or before the cut of its
+//! class. The cuts are computed once per request.
+//!
+//! ```text
+//! inherit cut  = max(Wi, now - d)   d the default, if there is one
+//! explicit cut = max(We, now)       if a default is present, -1 included
+//! ```
+//!
+//! **Never back.** When the default changes at second T, the watermarks Wi and
+//! We become the old policy's cuts at T. So cuts never fall, whatever follows:
+//! what was dead stays dead, and a change costs the same for one item and for
+//! a hundred million.
+
+use serde_json::value::RawValue;
+
+use crate::error::{Error, Result};
+use crate::time::Timestamp;
+
+/// The largest time to live, in seconds.
+pub const TTL_MAX: u32 = 2_147_483_647;
+
+/// The container's `defaultTtl`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ContainerTtl {
+    /// Absent: nothing in this container expires.
+    #[default]
+    Off,
+    /// -1: only items with a `ttl` of their own expire.
+    NoDefault,
+    /// n: items expire n seconds after their last write.
+    Default(u32),
+}
+
+/// The item's `ttl`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ItemTtl {
+    /// Absent: the container's default applies.
+    Inherit,
+    /// -1: this item never expires.
+    Never,
+    /// n: this item expires n seconds after its last write.
+    After(u32),
+    /// Something else, written while the container had no default. It counts
+    /// as absent.
+    Opaque,
+}
+
+/// The life stamp of one version of an item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Life {
+    /// No `ttl`: lives by the container's default from this `_ts` on.
+    Inherit(Timestamp),
+    /// A `ttl` of its own: gone at this second.
+    Explicit(Timestamp),
+    /// `ttl: -1`.
+    Never,
+    /// A `ttl` that cannot be read; as [`Life::Inherit`].
+    Opaque(Timestamp),
+}
+
+/// What a container says about the life of its items.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Policy {
+    /// The default.
+    pub default: ContainerTtl,
+    /// Wi: items that inherit, with a `_ts` up to this, died under an earlier
+    /// default.
+    pub inherit_watermark: Timestamp,
+    /// We: items with a `ttl` that ended up to this second died while time to
+    /// live was on.
+    pub explicit_watermark: Timestamp,
+}
+
+/// The last stamps that are dead, one for each class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cuts {
+    /// For items that inherit: the last dead `_ts`.
+    pub inherit: Timestamp,
+    /// For items with a `ttl`: the last dead expiry.
+    pub explicit: Timestamp,
+}
+
+impl ContainerTtl {
+    /// Reads `defaultTtl`. JSON null means absent, unless `strict`.
+    pub fn parse(value: Option<&RawValue>, strict: bool) -> Result<ContainerTtl> {
+        match value.map(RawValue::get) {
+            None => Ok(ContainerTtl::Off),
+            Some("null") if !strict => Ok(ContainerTtl::Off),
+            Some(token) => match seconds(token) {
+                Some(Seconds::Never) => Ok(ContainerTtl::NoDefault),
+                Some(Seconds::After(n)) => Ok(ContainerTtl::Default(n)),
+                None => Err(invalid("defaultTtl", token)),
+            },
+        }
+    }
+
+    /// As `defaultTtl` is written; absent when off.
+    pub fn to_json(self) -> Option<i64> {
+        match self {
+            ContainerTtl::Off => None,
+            ContainerTtl::NoDefault => Some(-1),
+            ContainerTtl::Default(n) => Some(i64::from(n)),
+        }
+    }
+
+    /// Whether a `ttl` on an item counts.
+    pub fn is_on(self) -> bool {
+        self != ContainerTtl::Off
+    }
+}
+
+impl ItemTtl {
+    /// Reads the item's `ttl`. While the container has no default anything is
+    /// taken, since it is not interpreted.
+    pub fn parse(value: Option<&RawValue>, container: ContainerTtl) -> Result<ItemTtl> {
+        let Some(token) = value.map(RawValue::get) else { return Ok(ItemTtl::Inherit) };
+        match seconds(token) {
+            Some(Seconds::Never) => Ok(ItemTtl::Never),
+            Some(Seconds::After(n)) => Ok(ItemTtl::After(n)),
+            None if container.is_on() => Err(invalid("ttl", token)),
+            None => Ok(ItemTtl::Opaque),
+        }
+    }
+
+    /// The life stamp of a version written at `written_at`.
+    pub fn life(self, written_at: Timestamp) -> Life {
+        match self {
+            ItemTtl::Inherit => Life::Inherit(written_at),
+            ItemTtl::Never => Life::Never,
+            ItemTtl::After(n) => Life::Explicit(written_at.plus(n)),
+            ItemTtl::Opaque => Life::Opaque(written_at),
+        }
+    }
+}
+
+impl Life {
+    /// The stamp as 8 bytes: two bits of class, then the second.
+    pub fn to_bits(self) -> u64 {
+        match self {
+            Life::Inherit(ts) => clamped(ts),
+            Life::Explicit(at) => (1 << 62) | clamped(at),
+            Life::Never => 2 << 62,
+            Life::Opaque(ts) => (3 << 62) | clamped(ts),
+        }
+    }
+
+    /// Reads what [`Life::to_bits`] wrote.
+    pub fn from_bits(bits: u64) -> Life {
+        let second = Timestamp(bits & SECOND_BITS);
+        match bits >> 62 {
+            0 => Life::Inherit(second),
+            1 => Life::Explicit(second),
+            2 => Life::Never,
+            _ => Life::Opaque(second),
+        }
+    }
+
+    /// Whether an item with this stamp is dead, given the cuts.
+    pub fn is_dead(self, cuts: Cuts) -> bool {
+        match self {
+            Life::Inherit(ts) | Life::Opaque(ts) => ts <= cuts.inherit,
+            Life::Explicit(at) => at <= cuts.explicit,
+            Life::Never => false,
+        }
+    }
+
+    /// The second from which an item with this stamp is dead, if the policy
+    /// stays as it is and the item is alive now.
+    pub fn expires_at(self, default: ContainerTtl) -> Option<Timestamp> {
+        match (default, self) {
+            (ContainerTtl::Off, _) => None,
+            (_, Life::Never) => None,
+            (_, Life::Explicit(at)) => Some(at),
+            (ContainerTtl::NoDefault, Life::Inherit(_) | Life::Opaque(_)) => None,
+            (ContainerTtl::Default(d), Life::Inherit(ts) | Life::Opaque(ts)) => Some(ts.plus(d)),
+        }
+    }
+}
+
+impl Policy {
+    /// The cuts at `now`.
+    ///
+    /// A watermark of 0 means none: no item is written in second 0.
+    pub fn cuts(self, now: Timestamp) -> Cuts {
+        let by_default = match self.default {
+            ContainerTtl::Default(d) => now.minus(d),
+            ContainerTtl::Off | ContainerTtl::NoDefault => Timestamp(0),
+        };
+        let by_ttl = if self.default.is_on() { now } else { Timestamp(0) };
+        Cuts {
+            inherit: self.inherit_watermark.max(by_default),
+            explicit: self.explicit_watermark.max(by_ttl),
+        }
+    }
+
+    /// The policy after the default changed to `default` at second `at`.
+    pub fn changed(self, default: ContainerTtl, at: Timestamp) -> Policy {
+        let cuts = self.cuts(at);
+        let next =
+            Policy { default, inherit_watermark: cuts.inherit, explicit_watermark: cuts.explicit };
+        let after = next.cuts(at);
+        debug_assert!(after.inherit >= cuts.inherit && after.explicit >= cuts.explicit);
+        next
+    }
+}
+
+const SECOND_BITS: u64 = (1 << 62) - 1;
+
+fn clamped(second: Timestamp) -> u64 {
+    second.0.min(SECOND_BITS)
+}
+
+enum Seconds {
+    Never,
+    After(u32),
+}
+
+/// -1, or a whole number from 1 to the largest; 10.0 and 1e3 are whole too.
+fn seconds(token: &str) -> Option<Seconds> {
+    if !token.starts_with(|c: char| c == '-' || c.is_ascii_digit()) {
+        return None;
+    }
+    let number: f64 = token.parse().ok()?;
+    #[expect(clippy::float_cmp, reason = "-1 is exact")]
+    if number == -1.0 {
+        return Some(Seconds::Never);
+    }
+    let whole = number.fract() == 0.0 && number >= 1.0 && number <= f64::from(TTL_MAX);
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "just checked")]
+    whole.then_some(Seconds::After(number as u32))
+}
+
+fn invalid(property: &str, token: &str) -> Error {
+    Error::bad_request(format!(
+        "The input {property} '{token}' is invalid. Ensure to provide a nonzero positive integer \
+         less than or equal to '{TTL_MAX}', or '-1' which means never expire."
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn raw(text: &str) -> Box<RawValue> {
+        RawValue::from_string(text.to_owned()).unwrap()
+    }
+
+    /// The whole table of the module comment, one line a cell.
+    #[test]
+    fn every_cell_of_the_ttl_table() {
+        use ContainerTtl::{Default, NoDefault, Off};
+        use ItemTtl::{After, Inherit, Never};
+
+        let written_at = Timestamp(1000);
+        let expiry = |container, item: ItemTtl| {
+            item.life(written_at).expires_at(container).map(|moment| moment.0)
+        };
+
+        assert_eq!(expiry(Off, Inherit), None);
+        assert_eq!(expiry(Off, Never), None);
+        assert_eq!(expiry(Off, After(20)), None);
+
+        assert_eq!(expiry(NoDefault, Inherit), None);
+        assert_eq!(expiry(NoDefault, Never), None);
+        assert_eq!(expiry(NoDefault, After(20)), Some(1020));
+
+        assert_eq!(expiry(Default(10), Inherit), Some(1010));
+        assert_eq!(expiry(Default(10), Never), None);
+        assert_eq!(expiry(Default(10), After(20)), Some(1020));
+    }
+
+    #[test]
+    fn the_cuts_say_dead_from_the_expiry_second_on() {
+        let items = [ItemTtl::Inherit, ItemTtl::Never, ItemTtl::After(20), ItemTtl::Opaque];
+        let defaults = [ContainerTtl::Off, ContainerTtl::NoDefault, ContainerTtl::Default(10)];
+        for default in defaults {
+            let policy = Policy { default, ..Policy::default() };
+            for item in items {
+                let life = item.life(Timestamp(1000));
+                for now in 1000..1030 {
+                    let dead = life.is_dead(policy.cuts(Timestamp(now)));
+                    let expected = life.expires_at(default).is_some_and(|at| at.0 <= now);
+                    assert_eq!(dead, expected, "{default:?} {item:?} at {now}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_died_under_an_old_default_stays_dead() {
+        let short = Policy { default: ContainerTtl::Default(10), ..Policy::default() };
+        let inherit = Life::Inherit(Timestamp(1000));
+        let explicit = Life::Explicit(Timestamp(1005));
+        for default in [ContainerTtl::Off, ContainerTtl::NoDefault, ContainerTtl::Default(1000)] {
+            let later = short.changed(default, Timestamp(1010));
+            for now in [1010, 1011, 5000] {
+                assert!(inherit.is_dead(later.cuts(Timestamp(now))));
+                assert!(explicit.is_dead(later.cuts(Timestamp(now))));
+            }
+            let young = Life::Inherit(Timestamp(1001));
+            assert!(!young.is_dead(later.cuts(Timestamp(1010))));
+        }
+    }
+
+    #[test]
+    fn stamps_are_read_back() {
+        for life in [
+            Life::Inherit(Timestamp(0)),
+            Life::Inherit(Timestamp(1_700_000_000)),
+            Life::Explicit(Timestamp(4_294_967_296)),
+            Life::Never,
+            Life::Opaque(Timestamp(7)),
+        ] {
+            assert_eq!(Life::from_bits(life.to_bits()), life);
+        }
+    }
+
+    #[test]
+    fn values_that_are_and_are_not_a_ttl() {
+        let on = ContainerTtl::Default(5);
+        let read = |text: &str| ItemTtl::parse(Some(&raw(text)), on);
+
+        assert_eq!(read("-1"), Ok(ItemTtl::Never));
+        assert_eq!(read("1"), Ok(ItemTtl::After(1)));
+        assert_eq!(read("10.0"), Ok(ItemTtl::After(10)));
+        assert_eq!(read("1e3"), Ok(ItemTtl::After(1000)));
+        assert_eq!(read("2147483647"), Ok(ItemTtl::After(TTL_MAX)));
+        for bad in
+            ["0", "-0", "-10", "-2", "1.5", "2147483648", "null", "true", "\"10\"", "{}", "[]"]
+        {
+            let error = read(bad).unwrap_err();
+            assert_eq!(
+                error.message,
+                format!(
+                    "The input ttl '{bad}' is invalid. Ensure to provide a nonzero positive \
+                     integer less than or equal to '2147483647', or '-1' which means never expire."
+                )
+            );
+            assert_eq!(ItemTtl::parse(Some(&raw(bad)), ContainerTtl::Off), Ok(ItemTtl::Opaque));
+        }
+        assert_eq!(ItemTtl::parse(None, on), Ok(ItemTtl::Inherit));
+    }
+
+    #[test]
+    fn a_null_default_is_absent_unless_strict() {
+        let null = raw("null");
+        assert_eq!(ContainerTtl::parse(Some(&null), false), Ok(ContainerTtl::Off));
+        assert!(ContainerTtl::parse(Some(&null), true).is_err());
+        assert_eq!(ContainerTtl::parse(None, true), Ok(ContainerTtl::Off));
+    }
+}
