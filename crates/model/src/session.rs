@@ -2,48 +2,63 @@
 //!
 //! ```text
 //! {range}:{version}#{lsn}[#{region}={lsn}...]     one range
-//! 0:-1#42,1:-1#7                                  several
+//! 0:5#42,1:5#7                                    several
 //! ```
 //!
-//! We write version -1 and no regions, always: the same version has to come
-//! with the same regions, or clients fail. What others write is read, and only
-//! range and lsn count. Old tokens are `{range}:{lsn}`.
+//! The version we write is the number of the container, and there are no
+//! regions: the same version has to come with the same regions, or clients
+//! fail. Some clients keep the tokens of a container by its name, also when it
+//! was deleted and made anew; by the version such a token is known, and asks
+//! for nothing. A version of -1 fits every container. Old tokens are
+//! `{range}:{lsn}`.
 
 use crate::error::{Error, Result};
 
 /// How many ranges a token may name.
 pub const RANGES_MAX: usize = 10_000;
 
-/// The token of one range at `lsn`.
-pub fn format(range_id: &str, lsn: u64) -> String {
-    format!("{range_id}:-1#{lsn}")
+/// What a client has seen of one range.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// The range.
+    pub range: String,
+    /// Which container; -1 for any.
+    pub version: i64,
+    /// The last commit.
+    pub lsn: u64,
 }
 
-/// The ranges of a token, each with its lsn.
-pub fn parse(token: &str) -> Result<Vec<(String, u64)>> {
+/// The token of one range at `lsn`.
+pub fn format(range: &str, version: u32, lsn: u64) -> String {
+    format!("{range}:{version}#{lsn}")
+}
+
+/// The ranges of a token.
+pub fn parse(token: &str) -> Result<Vec<Seen>> {
     let invalid =
         || Error::bad_request(format!("The session token provided '{token}' is invalid."));
     let ranges: Option<Vec<_>> = token.split(',').take(RANGES_MAX + 1).map(parse_range).collect();
     ranges.filter(|ranges| ranges.len() <= RANGES_MAX).ok_or_else(invalid)
 }
 
-fn parse_range(part: &str) -> Option<(String, u64)> {
-    let (range_id, vector) = part.trim().split_once(':')?;
-    if range_id.is_empty() {
+fn parse_range(part: &str) -> Option<Seen> {
+    let (range, vector) = part.trim().split_once(':')?;
+    if range.is_empty() {
         return None;
     }
+    let range = range.to_owned();
     let mut parts = vector.split('#');
     let first = parts.next()?;
     let Some(global) = parts.next() else {
-        return Some((range_id.to_owned(), number(first)?));
+        return Some(Seen { range, version: -1, lsn: number(first)? });
     };
-    number::<i64>(first)?;
+    let version = number::<i64>(first)?;
     for region in parts {
         let (id, lsn) = region.split_once('=')?;
         number::<u64>(id)?;
         number::<i64>(lsn)?;
     }
-    Some((range_id.to_owned(), number(global)?))
+    Some(Seen { range, version, lsn: number(global)? })
 }
 
 /// Digits, with a minus where the type has one; `+1` is none.
@@ -58,19 +73,21 @@ mod tests {
     #[test]
     fn tokens_are_read() {
         for (token, expected) in [
-            ("0:-1#42", vec![("0", 42)]),
-            ("0:1#42#1=-1", vec![("0", 42)]),
-            ("0:1#42#1=7#2=8", vec![("0", 42)]),
-            ("0:-1#42,1:-1#7", vec![("0", 42), ("1", 7)]),
-            ("0:-1#42, 12:3#7#4=5", vec![("0", 42), ("12", 7)]),
-            ("0:42", vec![("0", 42)]),
-            ("M_0:-1#0", vec![("M_0", 0)]),
+            ("0:-1#42", vec![("0", -1, 42)]),
+            ("0:1#42#1=-1", vec![("0", 1, 42)]),
+            ("0:1#42#1=7#2=8", vec![("0", 1, 42)]),
+            ("0:-1#42,1:-1#7", vec![("0", -1, 42), ("1", -1, 7)]),
+            ("0:-1#42, 12:3#7#4=5", vec![("0", -1, 42), ("12", 3, 7)]),
+            ("0:42", vec![("0", -1, 42)]),
+            ("M_0:-1#0", vec![("M_0", -1, 0)]),
         ] {
             let read = parse(token).unwrap();
-            let read: Vec<_> = read.iter().map(|(range, lsn)| (range.as_str(), *lsn)).collect();
+            let read: Vec<_> =
+                read.iter().map(|seen| (seen.range.as_str(), seen.version, seen.lsn)).collect();
             assert_eq!(read, expected, "{token}");
         }
-        assert_eq!(parse(&format("3", u64::MAX)).unwrap(), [("3".to_owned(), u64::MAX)]);
+        let written = Seen { range: "3".to_owned(), version: 9, lsn: u64::MAX };
+        assert_eq!(parse(&format("3", 9, u64::MAX)).unwrap(), [written]);
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! The query language.
 //!
-//! For now it understands one shape of query, the one with which SDKs look up
-//! offers:
+//! For now it understands the two shapes of query without which SDKs cannot
+//! list items and look up offers:
 //!
 //! ```text
+//! SELECT * FROM <name> [<alias>]
 //! SELECT * FROM <name> [<alias>] WHERE <alias>.<property> = <value>
 //! ```
 //!
@@ -12,53 +13,73 @@
 use dayfly_model::{Error, Result};
 use serde_json::Value;
 
-/// A look-up by one property.
+/// A query.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lookup {
-    /// The property.
-    pub property: String,
-    /// What it must be equal to.
-    pub value: String,
+pub enum Query {
+    /// Everything there is.
+    All,
+    /// What has a property with this value.
+    Lookup {
+        /// The property.
+        property: String,
+        /// What it must be equal to.
+        value: String,
+    },
 }
 
-impl Lookup {
+impl Query {
     /// Reads the body of a query request: the text, and its parameters.
-    pub fn parse(body: &[u8]) -> Result<Lookup> {
+    pub fn parse(body: &[u8]) -> Result<Query> {
         let body: Value = serde_json::from_slice(body)
             .map_err(|why| Error::bad_request(format!("The query is not valid JSON: {why}.")))?;
         let text = body
             .get("query")
             .and_then(Value::as_str)
             .ok_or_else(|| Error::bad_request("The request has no query text."))?;
-        let (property, operand) = shape(text)
-            .ok_or_else(|| Error::not_yet("A query other than a look-up by one property"))?;
-        Ok(Lookup { property, value: value_of(&operand, body.get("parameters"))? })
+        match shape(text) {
+            Some(Shape::All) => Ok(Query::All),
+            Some(Shape::Lookup(property, operand)) => {
+                let value = value_of(&operand, body.get("parameters"))?;
+                Ok(Query::Lookup { property, value })
+            }
+            None => Err(Error::not_yet("A query other than SELECT * with at most one equality")),
+        }
     }
 }
 
-/// The property and the operand, if the query has the one shape we know.
-fn shape(text: &str) -> Option<(String, String)> {
+enum Shape {
+    All,
+    /// A property and an operand.
+    Lookup(String, String),
+}
+
+/// The shape of a query, if it is one that we know.
+fn shape(text: &str) -> Option<Shape> {
     let tokens = tokens(text)?;
     let words: Vec<&str> = tokens.iter().map(String::as_str).collect();
-    let (alias, condition) = match words.as_slice() {
-        [select, "*", from, name, where_, condition @ ..]
-            if is(select, "SELECT") && is(from, "FROM") && is(where_, "WHERE") =>
-        {
-            (*name, condition)
-        }
-        [select, "*", from, _, alias, where_, condition @ ..]
-            if is(select, "SELECT") && is(from, "FROM") && is(where_, "WHERE") =>
-        {
-            (*alias, condition)
-        }
-        _ => return None,
+    let [select, "*", from, name, rest @ ..] = words.as_slice() else { return None };
+    if !is(select, "SELECT") || !is(from, "FROM") || !is_name(name) {
+        return None;
+    }
+    let (alias, rest) = match rest {
+        [alias, rest @ ..] if is_name(alias) && !is(alias, "WHERE") => (alias, rest),
+        rest => (name, rest),
     };
-    match condition {
-        [owner, ".", property, "=", operand] if *owner == alias => {
-            Some(((*property).to_owned(), (*operand).to_owned()))
+    match rest {
+        [] => Some(Shape::All),
+        [filter, owner, ".", property, "=", operand] if is(filter, "WHERE") && owner == alias => {
+            Some(Shape::Lookup((*property).to_owned(), (*operand).to_owned()))
         }
         _ => None,
     }
+}
+
+/// A name that is no keyword of the language.
+fn is_name(word: &str) -> bool {
+    let keyword = ["JOIN", "IN", "ORDER", "GROUP", "OFFSET", "LIMIT", "AS", "SELECT", "FROM"];
+    word.chars().all(is_word)
+        && !word.starts_with(|c: char| c.is_ascii_digit() || c == '@')
+        && !keyword.iter().any(|keyword| is(word, keyword))
 }
 
 fn is(word: &str, keyword: &str) -> bool {
@@ -106,17 +127,19 @@ mod tests {
 
     use super::*;
 
-    fn parse(query: &str) -> Result<(String, String)> {
+    fn parse(query: &str) -> Result<Query> {
         let body = serde_json::json!({
             "query": query,
             "parameters": [{"name": "@link", "value": "dbs/x/"}],
         });
-        Lookup::parse(body.to_string().as_bytes()).map(|found| (found.property, found.value))
+        Query::parse(body.to_string().as_bytes())
     }
 
     #[test]
     fn the_look_ups_that_sdks_send() {
-        let found = |property: &str, value: &str| Ok((property.to_owned(), value.to_owned()));
+        let found = |property: &str, value: &str| {
+            Ok(Query::Lookup { property: property.to_owned(), value: value.to_owned() })
+        };
 
         assert_eq!(
             parse("SELECT * FROM root r WHERE r.resource=@link"),
@@ -133,10 +156,23 @@ mod tests {
     }
 
     #[test]
+    fn everything() {
+        for query in ["SELECT * from c", "select * FROM root r", " SELECT  *  FROM  c "] {
+            assert_eq!(parse(query), Ok(Query::All), "{query}");
+        }
+    }
+
+    #[test]
     fn any_other_query_is_refused() {
         for query in [
             "SELECT c.id FROM c WHERE c.id = 'a'",
-            "SELECT * FROM c",
+            "SELECT * FROM c ORDER BY c.a",
+            "SELECT * FROM c JOIN d IN c.d",
+            "SELECT * FROM c OFFSET 1 LIMIT 2",
+            "SELECT * FROM d IN c.d",
+            "SELECT * FROM c.d",
+            "SELECT TOP 1 * FROM c",
+            "SELECT * FROM (SELECT * FROM c)",
             "SELECT * FROM c WHERE c.a = 'b' AND c.d = 'e'",
             "SELECT * FROM c WHERE d.a = 'b'",
             "SELECT * FROM c WHERE c.a > 'b'",
