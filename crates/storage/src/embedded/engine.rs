@@ -1,0 +1,212 @@
+//! fjall itself, and nothing of our folder.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use fjall::compaction::Leveled;
+use fjall::config::{BloomConstructionPolicy, CompressionPolicy, FilterPolicy, FilterPolicyEntry};
+use fjall::{
+    AbstractTree, Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable, SeqNo,
+};
+
+use super::EmbeddedOptions;
+use super::folder::Folder;
+use crate::local::{Durability, Rows, Visit, Writes};
+use crate::{Direction, Error, Result};
+
+/// Where the rows are, among fjall's keyspaces.
+const KEYSPACE: &str = "rows";
+
+/// How many memtables and level-0 runs may wait before a write waits. fjall
+/// itself stops at 4 and 30, for ever if need be; a write adds at most one.
+/// Few runs, since they are all compacted at once, and that needs as much room
+/// on the disk again.
+const SEALED_MAX: usize = 2;
+const RUNS_MAX: usize = 8;
+
+/// The smallest table worth a file.
+const TABLE_BYTES_MIN: u64 = 1024 * 1024;
+
+/// How many snapshots fjall closes before it sees which are still open.
+const SNAPSHOTS_UNTIL_NOTICED: usize = 10_000;
+
+/// An open fjall database.
+#[derive(Clone)]
+pub(super) struct Engine {
+    database: Database,
+    rows: Keyspace,
+    table_bytes: u64,
+}
+
+impl Engine {
+    pub(super) fn open(options: &EmbeddedOptions, folder: &Folder) -> Result<Self> {
+        let database = Database::builder(folder.engine())
+            .cache_size(options.cache_bytes)
+            .max_journaling_size(options.journal_bytes)
+            .worker_threads(options.workers.clamp(1, 2))
+            .open()
+            .map_err(failed)?;
+        let table_bytes = (options.memtable_bytes / 2).max(TABLE_BYTES_MIN);
+        let rows = database.keyspace(KEYSPACE, || keyspace_options(table_bytes)).map_err(failed)?;
+        Ok(Engine { database, rows, table_bytes })
+    }
+
+    pub(super) fn rows(&self) -> Frozen {
+        Frozen { snapshot: self.database.snapshot(), rows: self.rows.clone() }
+    }
+
+    pub(super) fn apply(&self, writes: Writes, durability: Durability) -> Result<()> {
+        let mode = match durability {
+            Durability::Sync => PersistMode::SyncAll,
+            Durability::Relaxed => PersistMode::Buffer,
+        };
+        let mut batch = self.database.batch().durability(Some(mode));
+        for (key, value) in writes {
+            match value {
+                Some(value) => batch.insert(&self.rows, key, value),
+                None => batch.remove(&self.rows, key),
+            }
+        }
+        batch.commit().map_err(failed)
+    }
+
+    pub(super) fn sync(&self) -> Result<()> {
+        self.database.persist(PersistMode::SyncAll).map_err(failed)
+    }
+
+    /// Whether a write of the engine has failed, or one of its threads.
+    pub(super) fn is_alive(&self) -> Result<()> {
+        self.database.persist(PersistMode::Buffer).map_err(failed)
+    }
+
+    pub(super) fn memtable_bytes(&self) -> u64 {
+        self.rows.tree.active_memtable().size()
+    }
+
+    /// Starts a new memtable; a thread of the engine flushes the old one.
+    pub(super) fn start_memtable(&self) -> Result<()> {
+        self.rows.rotate_memtable().map_err(failed)?;
+        Ok(())
+    }
+
+    pub(super) fn is_flushed(&self) -> bool {
+        self.rows.tree.sealed_memtable_count() == 0
+    }
+
+    /// Whether the journal holds nothing that the tables do not.
+    pub(super) fn is_all_in_tables(&self) -> bool {
+        self.is_flushed() && self.rows.tree.active_memtable().is_empty()
+    }
+
+    pub(super) fn has_caught_up(&self) -> bool {
+        self.rows.tree.sealed_memtable_count() <= SEALED_MAX && !self.has_many_runs()
+    }
+
+    /// What has not been caught up with, in words.
+    pub(super) fn waits(&self) -> String {
+        let tree = &self.rows.tree;
+        let (sealed, runs) = (tree.sealed_memtable_count(), tree.l0_run_count());
+        format!("{sealed} memtables and {runs} runs of tables wait")
+    }
+
+    /// Compacts here if level 0 is too full. fjall's own thread compacts once
+    /// after each flush, which may be the wrong level, and there are no
+    /// flushes while writes wait. Its strategy may also find nothing to do for
+    /// ever, when a lower level is too full and no part of it small enough;
+    /// for one that is `stuck` there is the compaction of everything.
+    pub(super) fn help(&self, stuck: bool) -> Result<()> {
+        if !self.has_many_runs() {
+            return Ok(());
+        }
+        if stuck {
+            return self.compact_all();
+        }
+        let strategy = Arc::clone(&self.rows.config.compaction_strategy);
+        let compacted = self.rows.tree.compact(strategy, self.past());
+        compacted.map_err(|error| failed(error.into()))
+    }
+
+    /// Compacts everything. fjall's own way makes tables of 64 MB, too large
+    /// for its strategy to go on with beside smaller ones.
+    pub(super) fn compact_all(&self) -> Result<()> {
+        let compacted = self.rows.tree.major_compact(self.table_bytes, self.past());
+        compacted.map_err(|error| failed(error.into()))
+    }
+
+    /// Lets compactions drop what is deleted. fjall forgets over a restart
+    /// which writes nobody looks back at, and finds out after this many
+    /// snapshots; until then a compaction on a full disk frees nothing.
+    pub(super) fn notice_the_past(&self) {
+        for _ in 0..SNAPSHOTS_UNTIL_NOTICED {
+            drop(self.database.snapshot());
+        }
+    }
+
+    fn has_many_runs(&self) -> bool {
+        self.rows.tree.l0_run_count() > RUNS_MAX
+    }
+
+    /// Versions that are older than this, and not the newest, nobody sees.
+    fn past(&self) -> SeqNo {
+        self.database.supervisor.snapshot_tracker.get_seqno_safe_to_gc()
+    }
+}
+
+fn keyspace_options(table_bytes: u64) -> KeyspaceCreateOptions {
+    // Small tables, so that a compaction needs little room on the disk.
+    let leveled = Leveled::default().with_table_target_size(table_bytes);
+    let bloom = FilterPolicyEntry::Bloom(BloomConstructionPolicy::BitsPerKey(10.0));
+    KeyspaceCreateOptions::default()
+        .max_memtable_size(u64::MAX)
+        .compaction_strategy(Arc::new(leveled))
+        .filter_policy(FilterPolicy::all(bloom))
+        .data_block_compression_policy(CompressionPolicy::all(fjall::CompressionType::Lz4))
+}
+
+/// Everything fjall held at one instant.
+pub struct Frozen {
+    snapshot: fjall::Snapshot,
+    rows: Keyspace,
+}
+
+impl Rows for Frozen {
+    fn get(&self, key: &[u8]) -> Result<Option<Bytes>> {
+        Ok(self.snapshot.get(&self.rows, key).map_err(failed)?.map(Bytes::from))
+    }
+
+    fn scan(
+        &self,
+        start: &[u8],
+        end: &[u8],
+        direction: Direction,
+        visit: &mut Visit<'_>,
+    ) -> Result<()> {
+        let mut pairs = self.snapshot.range::<&[u8], _>(&self.rows, start..end);
+        while let Some(pair) = match direction {
+            Direction::Forward => pairs.next(),
+            Direction::Backward => pairs.next_back(),
+        } {
+            let (key, value) = pair.into_inner().map_err(failed)?;
+            if let ControlFlow::Break(()) = visit(key.into(), value.into()) {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a failure of fjall means to a caller.
+fn failed(error: fjall::Error) -> Error {
+    let io = match &error {
+        fjall::Error::Io(io) | fjall::Error::Storage(fjall::LsmError::Io(io)) => Some(io.kind()),
+        _ => None,
+    };
+    match (io, &error) {
+        (Some(std::io::ErrorKind::StorageFull), _) => Error::Full,
+        (Some(_), _) | (_, fjall::Error::Locked | fjall::Error::Poisoned) => {
+            Error::Unavailable(error.to_string())
+        }
+        _ => Error::Corrupt(error.to_string()),
+    }
+}

@@ -1,0 +1,208 @@
+//! The backend on disk: fjall, an LSM tree, in a folder of ours.
+//!
+//! How we use it, each rule for a reason in its record: one keyspace, leveled
+//! compaction, small memtables, no key-value separation, no weak deletes, and
+//! its journal emptied when we close, so that opening reads little.
+//!
+//! fjall waits without end in three places when one of its threads has died,
+//! as it does on a full disk. So we stay away from them:
+//!
+//! - it stops writes while too much waits for a flush or a compaction: we look
+//!   before each write, and wait ourselves, with an end;
+//! - every write over the memtable's size puts a message into a queue that
+//!   nobody may be reading: we set that size to infinity and start a new
+//!   memtable ourselves, once;
+//! - closing waits for a flush: we look whether the engine is alive meanwhile.
+
+mod engine;
+mod folder;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use engine::{Engine, Frozen};
+use folder::Folder;
+
+use crate::local::{Backend, Durability, Local, LocalOptions, Writes};
+use crate::{Error, Result};
+
+/// How often to look whether the engine has caught up, and how often at most
+/// before the write fails.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+const LOOKS_MAX: u32 = 12_000;
+
+/// After so many looks a compaction of everything is tried.
+const LOOKS_UNTIL_STUCK: u32 = 400;
+
+/// Where the data is, and how much memory it may take.
+#[derive(Clone, Debug)]
+pub struct EmbeddedOptions {
+    /// The folder.
+    pub path: PathBuf,
+    /// Blocks read lately.
+    pub cache_bytes: u64,
+    /// Writes that are not in a table yet.
+    pub memtable_bytes: u64,
+    /// The journal, before what is in it is brought into tables.
+    pub journal_bytes: u64,
+    /// Threads that flush and compact: 1 or 2. With 2, the first only waits
+    /// for flushes, and keeps a core busy with waiting while the second
+    /// compacts.
+    pub workers: usize,
+}
+
+impl EmbeddedOptions {
+    /// The defaults, in the folder `path`.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        EmbeddedOptions {
+            path: path.into(),
+            cache_bytes: 32 * 1024 * 1024,
+            memtable_bytes: 8 * 1024 * 1024,
+            journal_bytes: 128 * 1024 * 1024,
+            workers: 1,
+        }
+    }
+}
+
+impl Local<Embedded> {
+    /// Opens the store in the folder `path`, or makes one there.
+    pub fn open(path: impl AsRef<Path>, options: LocalOptions) -> Result<Self> {
+        Local::embedded(EmbeddedOptions::new(path.as_ref()), options)
+    }
+
+    /// As [`Local::open`], with more to choose.
+    pub fn embedded(embedded: EmbeddedOptions, options: LocalOptions) -> Result<Self> {
+        Local::on(Embedded::open(embedded)?, options)
+    }
+}
+
+/// The backend on disk.
+pub struct Embedded {
+    options: EmbeddedOptions,
+    inner: Mutex<Inner>,
+    /// Never told anything: a way to wait with an end.
+    pause: Condvar,
+}
+
+struct Inner {
+    folder: Option<Folder>,
+    engine: Option<Engine>,
+}
+
+impl Embedded {
+    /// Opens the folder, or makes it, and keeps everybody else out.
+    pub fn open(options: EmbeddedOptions) -> Result<Self> {
+        let folder = Folder::open(&options.path)?;
+        let engine = Engine::open(&options, &folder)?;
+        folder.is_made()?;
+        let inner = Inner { folder: Some(folder), engine: Some(engine) };
+        Ok(Embedded { options, inner: Mutex::new(inner), pause: Condvar::new() })
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn engine(&self) -> Result<Engine> {
+        let closed = || Error::Unavailable(format!("{} is closed", self.name()));
+        self.inner().engine.clone().ok_or_else(closed)
+    }
+
+    /// Looks until `done`, or until the engine is broken, but not for ever.
+    fn wait_until(&self, engine: &Engine, done: impl Fn(&Engine) -> bool) -> Result<()> {
+        for look in 1..=LOOKS_MAX {
+            if done(engine) {
+                return Ok(());
+            }
+            engine.is_alive()?;
+            engine.help(look.is_multiple_of(LOOKS_UNTIL_STUCK))?;
+            let waiting = self.pause.wait_timeout(self.inner(), LOOK_EVERY);
+            drop(waiting.unwrap_or_else(PoisonError::into_inner));
+        }
+        let waits = engine.waits();
+        Err(Error::Unavailable(format!("{} does not catch up: {waits}", self.name())))
+    }
+
+    /// Brings everything in memory into tables.
+    fn flush(&self, engine: &Engine) -> Result<()> {
+        engine.start_memtable()?;
+        self.wait_until(engine, Engine::is_flushed)
+    }
+}
+
+impl Backend for Embedded {
+    type Rows = Frozen;
+
+    fn name(&self) -> String {
+        format!("the folder '{}'", self.options.path.display())
+    }
+
+    fn rows(&self) -> Result<Frozen> {
+        Ok(self.engine()?.rows())
+    }
+
+    fn prepare(&self) -> Result<()> {
+        self.wait_until(&self.engine()?, Engine::has_caught_up)
+    }
+
+    fn apply(&self, writes: Writes, durability: Durability) -> Result<()> {
+        let engine = self.engine()?;
+        engine.apply(writes, durability)?;
+        if engine.memtable_bytes() > self.options.memtable_bytes {
+            engine.start_memtable()?;
+        }
+        Ok(())
+    }
+
+    fn sync(&self) -> Result<()> {
+        self.engine()?.sync()
+    }
+
+    fn compact(&self) -> Result<()> {
+        let engine = self.engine()?;
+        self.flush(&engine)?;
+        engine.compact_all()
+    }
+
+    fn release(&self) -> Result<()> {
+        // fjall lets go of old tables when it starts a new memtable.
+        self.flush(&self.engine()?)
+    }
+
+    fn disk_bytes(&self) -> u64 {
+        folder::disk_bytes(&self.options.path)
+    }
+
+    fn free_bytes(&self) -> Option<u64> {
+        let space = rustix::fs::statvfs(&self.options.path).ok()?;
+        Some(space.f_bavail.saturating_mul(space.f_frsize))
+    }
+
+    fn close(&self) -> Result<()> {
+        let Ok(engine) = self.engine() else { return Ok(()) };
+        let flushed = self.flush(&engine).map(|()| engine.is_all_in_tables());
+        drop(engine);
+        let mut inner = self.inner();
+        inner.engine = None;
+        match (inner.folder.take(), flushed?) {
+            (Some(folder), true) => folder.empty_journal(),
+            _ => Ok(()),
+        }
+    }
+
+    fn reopen(&self) -> Result<()> {
+        // The old engine goes first: it holds fjall's own lock.
+        let old = self.inner().engine.take();
+        drop(old);
+        let mut inner = self.inner();
+        if inner.folder.is_none() {
+            inner.folder = Some(Folder::open(&self.options.path)?);
+        }
+        let Some(folder) = &inner.folder else { return Ok(()) };
+        let engine = Engine::open(&self.options, folder)?;
+        engine.notice_the_past();
+        inner.engine = Some(engine);
+        Ok(())
+    }
+}

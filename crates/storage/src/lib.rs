@@ -1,0 +1,208 @@
+//! Ordered bytes in buckets, with atomic commits, snapshots and a clock.
+//!
+//! A **bucket** is the unit of order and of atomicity. It has a **head**: its
+//! `lsn` (one per commit, gap-free), the time `ts` of its last commit, and a
+//! small `state` that belongs to the caller and is only bytes here.
+//!
+//! A **snapshot** shows everything published so far, with the heads and the
+//! time that belong to it. A **commit** is a [`Plan`]: a pure function from
+//! what it reads to what it writes. It is drafted on the caller's thread
+//! against a snapshot. The committer, which gathers waiting writes into groups
+//! and syncs once for a group, takes the draft as it is when nothing that it
+//! read has changed, and otherwise runs the plan again.
+//!
+//! **Time belongs to the store.** A read's time comes with its snapshot; a
+//! write's time is its commit's `ts`. Time never runs backwards, also not over
+//! a restart, and never passes a commit that is not published yet: what was
+//! seen dead could otherwise come back when its replacement is published.
+//!
+//! This crate knows nothing of documents, JSON or time to live.
+
+pub mod clock;
+mod embedded;
+mod local;
+mod memory;
+mod plan;
+pub mod suite;
+
+use bytes::Bytes;
+
+pub use embedded::{Embedded, EmbeddedOptions};
+pub use local::{Backend, Durability, Local, LocalOptions, Probe, Rows, Visit, Writes};
+pub use memory::{Disk, Memory};
+pub use plan::{Basis, Batch, Draft, Job, Plan, Room, Stamp, Ticket, View, Write, commit};
+
+/// Seconds since 1970.
+pub type Second = u64;
+
+/// The longest key an engine takes, in bytes, without the bucket.
+pub const KEY_BYTES_MAX: usize = 2000;
+
+/// A part of the store with an order and a head of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Bucket(pub u64);
+
+/// Where a bucket stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Head {
+    /// The number of its last commit; 0 before the first.
+    pub lsn: u64,
+    /// The time of its last commit.
+    pub ts: Second,
+    /// What the caller keeps with the bucket.
+    pub state: Bytes,
+}
+
+/// Which way a scan goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// From the start of the range.
+    Forward,
+    /// From the end of the range.
+    Backward,
+}
+
+/// Keys from `start` up to but not including `end`, in byte order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyRange {
+    /// The first key.
+    pub start: Vec<u8>,
+    /// The first key that is not in the range.
+    pub end: Vec<u8>,
+}
+
+impl KeyRange {
+    /// All keys that start with `prefix`.
+    pub fn prefix(prefix: &[u8]) -> KeyRange {
+        let mut end = prefix.to_vec();
+        while end.pop_if(|byte| *byte == 0xFF).is_some() {}
+        match end.last_mut() {
+            Some(last) => *last += 1,
+            // Longer than any key, so past all of them.
+            None => end = vec![0xFF; KEY_BYTES_MAX + 1],
+        }
+        KeyRange { start: prefix.to_vec(), end }
+    }
+}
+
+/// A key and its value.
+pub type Pair = (Bytes, Bytes);
+
+/// Everything published at one instant, and the time that belongs to it.
+pub trait Snapshot: Send + Sync {
+    /// The time of this snapshot: not less than the `ts` of any head in it.
+    fn now(&self) -> Second;
+
+    /// The head of `bucket`; an empty one if nothing was ever committed there.
+    fn head(&self, bucket: Bucket) -> Head;
+
+    /// The value under `key`.
+    fn get(&self, bucket: Bucket, key: &[u8]) -> Result<Option<Bytes>>;
+
+    /// At most `limit` pairs of `range`, in order.
+    fn scan(
+        &self,
+        bucket: Bucket,
+        range: &KeyRange,
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<Pair>>;
+
+    /// Grows with every published group; what a draft was made from.
+    fn generation(&self) -> u64;
+}
+
+/// A place that keeps bytes.
+pub trait Store: Send + Sync {
+    /// A view of everything published so far. Later commits do not show in it.
+    fn snapshot(&self) -> Result<Box<dyn Snapshot>>;
+
+    /// Hands a drafted write to the committer; [`commit`] is the typed way.
+    fn submit(&self, bucket: Bucket, job: Box<dyn Job>);
+
+    /// Removes up to `limit` keys of `range`, without a commit of the bucket:
+    /// only for what nobody can reach any more. Returns how many went; fewer
+    /// than `limit` means the range is empty.
+    fn clear(&self, bucket: Bucket, range: &KeyRange, limit: usize) -> Result<usize>;
+
+    /// Forgets the head of a bucket that was cleared.
+    fn forget(&self, bucket: Bucket) -> Result<()>;
+
+    /// All buckets with a head, in order.
+    fn buckets(&self) -> Vec<Bucket>;
+
+    /// Merges what deletes and overwrites left behind. Long.
+    fn compact(&self) -> Result<()>;
+
+    /// Whether writes are taken just now.
+    fn writable(&self) -> Result<()>;
+
+    /// What the store has done and holds.
+    fn figures(&self) -> Figures;
+
+    /// The clock, as it stands.
+    fn clock(&self) -> Result<clock::Reading>;
+
+    /// Moves the test clock; refused unless the store was opened with one.
+    fn move_clock(&self, step: clock::Step) -> Result<clock::Reading, clock::Refused>;
+
+    /// Keeps the clock's lease alive; called about once a second.
+    fn tick(&self) -> Result<()>;
+
+    /// Stops the committer after the waiting writes, and leaves the folder so
+    /// that opening it is quick. Writes after this answer [`Error::Unavailable`].
+    fn close(&self) -> Result<()>;
+}
+
+/// Counts since the store was opened, and sizes.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Figures {
+    /// Writes that were committed.
+    pub commits: u64,
+    /// Groups that were written.
+    pub groups: u64,
+    /// Drafts that the committer had to run again.
+    pub redrafts: u64,
+    /// Time the committer spent writing and syncing, in seconds.
+    pub commit_seconds: f64,
+    /// The part of it above what a write usually takes: the engine made the
+    /// committer wait for a flush or a compaction.
+    pub stall_seconds: f64,
+    /// Bytes on disk; 0 in memory.
+    pub disk_bytes: u64,
+    /// Bytes free where the data is, if that is known.
+    pub free_bytes: Option<u64>,
+}
+
+/// How storage fails. One kind for each thing a caller can do about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// Not applied, for certain; run it again.
+    Retry,
+    /// Sent to the disk, but whether it got there is not known. Never send it
+    /// again without looking.
+    Unknown(String),
+    /// The disk is full; reads and deletes still work.
+    Full,
+    /// The bytes on disk are not what was written; tell a person.
+    Corrupt(String),
+    /// The store cannot be used just now, or not in this way.
+    Unavailable(String),
+}
+
+impl std::fmt::Display for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Error::Retry => write!(f, "another write came first"),
+            Error::Unknown(why) => write!(f, "the outcome of the write is not known: {why}"),
+            Error::Full => write!(f, "the disk is full"),
+            Error::Corrupt(what) => write!(f, "the stored data is damaged: {what}"),
+            Error::Unavailable(why) => write!(f, "{why}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// The outcome of a storage call.
+pub type Result<T, E = Error> = std::result::Result<T, E>;

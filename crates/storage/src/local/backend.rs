@@ -1,0 +1,92 @@
+//! What an engine in this process has to do for [`Local`](super::Local).
+//!
+//! A backend keeps keys in byte order and applies a map of writes whole or not
+//! at all. It knows no buckets, heads or clocks: a key here starts with the
+//! eight bytes of its bucket. Only one thread at a time calls `apply`, `sync`,
+//! `close` and `reopen`; everything else comes from any thread.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use bytes::Bytes;
+
+use crate::{Direction, Result};
+
+/// What one batch changes: values to set, and keys (without a value) to remove.
+pub type Writes = BTreeMap<Vec<u8>, Option<Bytes>>;
+
+/// When a write has to be on the disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// Before it is visible and answered.
+    #[default]
+    Sync,
+    /// About a second later. A power cut may take the last writes; a crash of
+    /// the process takes none.
+    Relaxed,
+}
+
+/// Ordered bytes.
+pub trait Backend: Send + Sync + 'static {
+    /// What [`Backend::rows`] gives.
+    type Rows: Rows;
+
+    /// What to call it in a sentence for a person.
+    fn name(&self) -> String;
+
+    /// Everything applied so far. Later writes do not show in it.
+    fn rows(&self) -> Result<Self::Rows>;
+
+    /// Waits until the backend can take a write. After an error nothing was
+    /// written, and the backend must be reopened.
+    fn prepare(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Applies `writes`, all or none, and syncs them if asked to. After an
+    /// error it is not known whether they are there, and the backend must be
+    /// reopened.
+    fn apply(&self, writes: Writes, durability: Durability) -> Result<()>;
+
+    /// Brings everything applied so far to the disk.
+    fn sync(&self) -> Result<()>;
+
+    /// Merges what deletes and overwrites left behind. Long.
+    fn compact(&self) -> Result<()>;
+
+    /// Gives back the room of what no snapshot can reach any more. Called
+    /// after `compact`, when a newer snapshot is published, and while the
+    /// disk is full.
+    fn release(&self) -> Result<()>;
+
+    /// Bytes on disk.
+    fn disk_bytes(&self) -> u64;
+
+    /// Bytes free where the data is, if that is known.
+    fn free_bytes(&self) -> Option<u64>;
+
+    /// Leaves the data so that opening it is quick, and lets go of it.
+    fn close(&self) -> Result<()>;
+
+    /// Opens the data again after an error, as it is on disk.
+    fn reopen(&self) -> Result<()>;
+}
+
+/// Everything a backend held at one instant.
+pub trait Rows: Send + Sync + 'static {
+    /// The value under `key`.
+    fn get(&self, key: &[u8]) -> Result<Option<Bytes>>;
+
+    /// Shows the pairs from `start` up to but not including `end` to `visit`,
+    /// until it breaks. `start` is less than `end`.
+    fn scan(
+        &self,
+        start: &[u8],
+        end: &[u8],
+        direction: Direction,
+        visit: &mut Visit<'_>,
+    ) -> Result<()>;
+}
+
+/// Looks at a pair, and says whether to go on.
+pub type Visit<'a> = dyn FnMut(Bytes, Bytes) -> ControlFlow<()> + 'a;

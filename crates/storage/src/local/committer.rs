@@ -1,0 +1,260 @@
+//! The committer: takes the writes that wait, a group at a time.
+//!
+//! ```text
+//! begin    time stands at the group's ts; jobs are judged and drafted
+//! write    one batch, one sync
+//! publish  rows, heads and time become visible together
+//! settle   every job of the group is answered, also the refused ones
+//! ```
+//!
+//! Everything that writes holds the **turn**, so a lease, a clear and a group
+//! never mix. When a write fails nobody knows what is on disk: every job of
+//! the group is Unknown, and the backend is reopened.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::backend::{Backend, Durability, Writes};
+use super::group::{Group, Overlay, settle};
+use super::reader::{Published, Reader};
+use super::system::{self, Heads};
+use super::{Phase, Shared, Turn, instant, lock};
+use crate::{Error, Job, Result, Room};
+
+/// How long to wait before a broken backend is opened again.
+const REOPEN_PAUSE: Duration = Duration::from_millis(250);
+
+/// Jobs to answer, and with what.
+type Settled = (Vec<Box<dyn Job>>, Result<()>);
+
+impl<B: Backend> Shared<B> {
+    /// Commits group after group, until the queue is closed and empty.
+    pub(super) fn run(&self) {
+        while self.queue.wait() {
+            if catch_unwind(AssertUnwindSafe(|| self.commit_waiting())).is_err() {
+                // The jobs are gone, and their tickets say Unknown.
+                let mut turn = lock(&self.turn);
+                turn.group = None;
+                self.failed(&mut turn, Error::Unavailable("the committer panicked".to_owned()));
+            }
+        }
+    }
+
+    /// Commits one group of what waits.
+    pub(super) fn commit_waiting(&self) {
+        let settled = {
+            let mut turn = lock(&self.turn);
+            self.begin(&mut turn);
+            self.finish(&mut turn)
+        };
+        settle_all(settled);
+    }
+
+    /// Begins a group, if there is none, and takes in what waits.
+    pub(super) fn begin(&self, turn: &mut Turn<B::Rows>) {
+        if turn.group.is_none() {
+            match self.new_group(turn) {
+                Ok(group) => turn.group = Some(group),
+                Err(error) => return self.refuse_waiting(&error),
+            }
+        }
+        let Some(group) = &mut turn.group else { return };
+        let full = self.space.is_full(|| self.free_bytes());
+        if full && self.space.may_release() {
+            // What this frees may be needed by the deletes that make room. If
+            // it fails, the write that follows fails too, and is told.
+            let _ = self.backend.release();
+        }
+        while group.has_room()
+            && let Some((bucket, job)) = self.queue.pop()
+        {
+            match job.room() {
+                Room::Grows if full => settle(job, Err(Error::Full)),
+                _ => group.add(bucket, job, &self.records.slots),
+            }
+        }
+    }
+
+    fn new_group(&self, turn: &mut Turn<B::Rows>) -> Result<Group<B::Rows>> {
+        self.heal(turn)?;
+        let mut state = lock(&self.state);
+        let published = state.published()?;
+        turn.generation += 1;
+        let now = state.clock.begin();
+        let base = Reader { published, records: Arc::clone(&self.records), now };
+        Ok(Group::new(base, turn.generation, turn.opened))
+    }
+
+    fn refuse_waiting(&self, error: &Error) {
+        while let Some((_, job)) = self.queue.pop() {
+            settle(job, Err(error.clone()));
+        }
+    }
+
+    /// Writes and publishes the group. Whom to answer is returned, so that
+    /// answering does not hold the turn.
+    pub(super) fn finish(&self, turn: &mut Turn<B::Rows>) -> Option<Settled> {
+        let group = turn.group.take()?;
+        self.counts.redrafted(group.redrafts);
+        let Group { overlay, jobs, commits, .. } = group;
+        // The base goes at once: a backend that failed is reopened below, and
+        // cannot be while somebody reads it.
+        let Overlay { base, generation, mut writes, heads } = overlay;
+        drop(base);
+        let started = instant();
+        if let Err(error) = self.backend.prepare() {
+            self.failed(turn, error.clone());
+            return Some((jobs, Err(error)));
+        }
+        for (bucket, head) in &heads {
+            system::put_head(&mut writes, *bucket, head);
+        }
+        let outcome = self.write_group(writes, started).and_then(|()| {
+            self.publish(generation, |mut known| {
+                for (bucket, head) in heads {
+                    known.insert_mut(bucket, head);
+                }
+                known
+            })
+        });
+        match outcome {
+            Ok(()) => {
+                self.counts.committed(commits);
+                Some((jobs, Ok(())))
+            }
+            Err(error) => {
+                let why = error.to_string();
+                self.failed(turn, error);
+                Some((jobs, Err(Error::Unknown(why))))
+            }
+        }
+    }
+
+    /// Writes the group's rows, and the lease with them. A group that wrote
+    /// nothing is written only if its time needs a lease.
+    fn write_group(&self, mut writes: Writes, started: Instant) -> Result<()> {
+        let (lease, later, needed) = {
+            let clock = &lock(&self.state).clock;
+            (clock.next_lease(), clock.can_renew(), clock.group_needs_lease())
+        };
+        if writes.is_empty() && !needed {
+            return Ok(());
+        }
+        // A relaxed write does not wait for the disk, so it renews no lease,
+        // unless nobody may see its time without one.
+        let durability = if needed { Durability::Sync } else { self.options.durability };
+        let renews = durability == Durability::Sync && later;
+        if renews {
+            system::put_lease(&mut writes, lease);
+        }
+        self.backend.apply(writes, durability)?;
+        self.counts.wrote(started.elapsed());
+        if renews {
+            lock(&self.state).clock.leased(lease);
+        }
+        Ok(())
+    }
+
+    /// Shows what is in the backend now, as `generation`.
+    pub(super) fn publish(
+        &self,
+        generation: u64,
+        heads: impl FnOnce(Heads) -> Heads,
+    ) -> Result<()> {
+        let rows = self.backend.rows()?;
+        let mut state = lock(&self.state);
+        let known = state.published()?.heads.clone();
+        let published = Arc::new(Published { generation, heads: heads(known), rows });
+        let before = std::mem::replace(&mut state.phase, Phase::Open(published));
+        state.clock.published();
+        drop(state);
+        drop(before);
+        Ok(())
+    }
+
+    /// Notes that the backend is broken, and tries to open it again.
+    pub(super) fn failed(&self, turn: &mut Turn<B::Rows>, error: Error) {
+        tracing::error!("{} failed and is opened again: {error}", self.backend.name());
+        {
+            let mut state = lock(&self.state);
+            state.clock.abandoned();
+            state.phase = Phase::Broken { why: error.to_string(), again: instant() };
+        }
+        // If it stays broken, the next caller is told.
+        let _ = self.heal(turn);
+    }
+
+    /// Opens a broken backend again, but not more often than every
+    /// [`REOPEN_PAUSE`].
+    pub(super) fn heal(&self, turn: &mut Turn<B::Rows>) -> Result<()> {
+        let now = instant();
+        match &mut lock(&self.state).phase {
+            Phase::Open(_) => return Ok(()),
+            Phase::Closed => return Err(closed()),
+            Phase::Broken { why, again } if now < *again => return Err(broken(why)),
+            Phase::Broken { again, .. } => *again = now + REOPEN_PAUSE,
+        }
+        match self.backend.reopen().and_then(|()| self.load(turn)) {
+            Ok(()) => {
+                tracing::info!("{} works again", self.backend.name());
+                Ok(())
+            }
+            Err(error) => {
+                let why = error.to_string();
+                tracing::error!("{} could not be opened again: {why}", self.backend.name());
+                let error = broken(&why);
+                let again = instant() + REOPEN_PAUSE;
+                lock(&self.state).phase = Phase::Broken { why, again };
+                Err(error)
+            }
+        }
+    }
+
+    /// Reads heads and clock from the backend, and counts the opening.
+    pub(super) fn load(&self, turn: &mut Turn<B::Rows>) -> Result<()> {
+        let loaded = system::load(&self.backend.rows()?)?;
+        if loaded.test.is_some() && !self.options.test_clock {
+            return Err(Error::Unavailable(format!(
+                "The clock of {} was moved by hand. Start with --test-clock, or use another \
+                 folder.",
+                self.backend.name()
+            )));
+        }
+        turn.opened = loaded.opened + 1;
+        turn.generation += 1;
+        self.records.empty();
+        let latest = loaded.heads.values().map(|head| head.ts).max().unwrap_or(0);
+        let lease = {
+            let clock = &mut lock(&self.state).clock;
+            clock.opened(loaded.lease.max(latest), loaded.test.unwrap_or_default());
+            clock.next_lease()
+        };
+        let mut writes = Writes::new();
+        system::put_opened(&mut writes, turn.opened);
+        system::put_lease(&mut writes, lease);
+        self.backend.apply(writes, Durability::Sync)?;
+        let (generation, heads) = (turn.generation, loaded.heads);
+        let published = Arc::new(Published { generation, heads, rows: self.backend.rows()? });
+        let mut state = lock(&self.state);
+        state.clock.leased(lease);
+        state.phase = Phase::Open(published);
+        Ok(())
+    }
+}
+
+/// Answers the jobs of a group.
+pub(super) fn settle_all(settled: Option<Settled>) {
+    let Some((jobs, outcome)) = settled else { return };
+    for job in jobs {
+        settle(job, outcome.clone());
+    }
+}
+
+pub(super) fn broken(why: &str) -> Error {
+    Error::Unavailable(format!("the store failed and is being opened again: {why}"))
+}
+
+pub(super) fn closed() -> Error {
+    Error::Unavailable("the store is closed".to_owned())
+}

@@ -1,0 +1,211 @@
+//! A store in this process: one committer in front of a backend.
+//!
+//! ```text
+//! readers    state (a short lock): what is published, and the time
+//! writers    queue -> committer: group -> backend -> published -> answered
+//! ```
+//!
+//! The **state** is what a reader needs for a snapshot: the published group
+//! and the clock, under one lock, so that time and rows always fit. The
+//! **turn** is held by whoever writes, for as long as it writes. A turn takes
+//! the state's lock for moments; never the other way round.
+
+mod backend;
+mod cache;
+mod committer;
+mod counts;
+mod group;
+mod queue;
+mod reader;
+mod space;
+mod store;
+mod system;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+pub use backend::{Backend, Durability, Rows, Visit, Writes};
+pub use space::Probe;
+
+use crate::clock::{Clock, SystemWall, Wall};
+use crate::{Error, Result};
+
+/// How much room a store keeps free by default.
+const RESERVE_BYTES: u64 = 64 * 1024 * 1024;
+
+/// How large the record cache may grow by default.
+const CACHE_BYTES: u64 = 192 * 1024 * 1024;
+
+/// How a store in this process behaves.
+#[derive(Clone)]
+pub struct LocalOptions {
+    /// No committer thread: a test calls [`Local::begin_group`] and
+    /// [`Local::publish_group`].
+    pub manual: bool,
+    /// When a write has to be on the disk.
+    pub durability: Durability,
+    /// How large the record cache may grow; 0 for none.
+    pub cache_bytes: u64,
+    /// How much room to keep free on the disk; below it, writes that grow are
+    /// refused with [`Error::Full`].
+    pub reserve_bytes: u64,
+    /// Says how much room is free, instead of the backend.
+    pub free_bytes: Option<Probe>,
+    /// The system's clock.
+    pub wall: Arc<dyn Wall>,
+    /// Whether the clock may be moved by hand.
+    pub test_clock: bool,
+}
+
+impl Default for LocalOptions {
+    fn default() -> Self {
+        LocalOptions {
+            manual: false,
+            durability: Durability::Sync,
+            cache_bytes: CACHE_BYTES,
+            reserve_bytes: RESERVE_BYTES,
+            free_bytes: None,
+            wall: Arc::new(SystemWall),
+            test_clock: false,
+        }
+    }
+}
+
+/// A store in this process, on a backend.
+///
+/// Dropping it stops the committer after the waiting writes, as a crash would
+/// leave it; [`close`](crate::Store::close) also makes the next opening quick.
+pub struct Local<B: Backend> {
+    shared: Arc<Shared<B>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl<B: Backend> Local<B> {
+    /// Opens the store that `backend` holds.
+    pub fn on(backend: B, options: LocalOptions) -> Result<Self> {
+        let manual = options.manual;
+        let shared = Arc::new(Shared::new(backend, options));
+        shared.load(&mut lock(&shared.turn))?;
+        let thread = if manual { None } else { Some(start(Arc::clone(&shared))?) };
+        Ok(Local { shared, thread: Mutex::new(thread) })
+    }
+
+    /// In manual mode: begins a group with the writes that wait. They are
+    /// judged and drafted, and time stands still, but nobody sees them yet.
+    /// With a group begun already, the waiting writes join it.
+    pub fn begin_group(&self) {
+        self.shared.begin(&mut lock(&self.shared.turn));
+    }
+
+    /// In manual mode: writes and publishes the group that was begun, and
+    /// answers its writes.
+    pub fn publish_group(&self) {
+        let settled = self.shared.finish(&mut lock(&self.shared.turn));
+        committer::settle_all(settled);
+    }
+
+    /// Takes no more writes, and waits for those that wait.
+    fn drain(&self) {
+        self.shared.queue.close();
+        if let Some(thread) = lock(&self.thread).take() {
+            // The committer catches what its plans throw; if it died all the
+            // same, the tickets know.
+            let _ = thread.join();
+        }
+        while self.shared.queue.wait() {
+            self.shared.commit_waiting();
+        }
+    }
+}
+
+impl<B: Backend> Drop for Local<B> {
+    fn drop(&mut self) {
+        self.drain();
+    }
+}
+
+fn start<B: Backend>(shared: Arc<Shared<B>>) -> Result<JoinHandle<()>> {
+    std::thread::Builder::new()
+        .name("committer".to_owned())
+        .spawn(move || shared.run())
+        .map_err(|error| Error::Unavailable(format!("the committer did not start: {error}")))
+}
+
+/// What the committer and the callers share.
+struct Shared<B: Backend> {
+    backend: B,
+    options: LocalOptions,
+    state: Mutex<State<B::Rows>>,
+    turn: Mutex<Turn<B::Rows>>,
+    queue: queue::Queue,
+    records: Arc<cache::Records>,
+    space: space::Space,
+    counts: counts::Counts,
+}
+
+impl<B: Backend> Shared<B> {
+    fn new(backend: B, options: LocalOptions) -> Self {
+        let clock = Clock::new(Arc::clone(&options.wall));
+        Shared {
+            backend,
+            state: Mutex::new(State { phase: Phase::Closed, clock }),
+            turn: Mutex::new(Turn { group: None, generation: 0, opened: 0 }),
+            queue: queue::Queue::default(),
+            records: Arc::new(cache::Records::new(options.cache_bytes)),
+            space: space::Space::new(options.reserve_bytes),
+            counts: counts::Counts::default(),
+            options,
+        }
+    }
+
+    fn free_bytes(&self) -> Option<u64> {
+        match &self.options.free_bytes {
+            Some(probe) => probe(),
+            None => self.backend.free_bytes(),
+        }
+    }
+}
+
+/// What a reader needs for a snapshot.
+struct State<R> {
+    phase: Phase<R>,
+    clock: Clock,
+}
+
+impl<R> State<R> {
+    fn published(&self) -> Result<Arc<reader::Published<R>>> {
+        match &self.phase {
+            Phase::Open(published) => Ok(Arc::clone(published)),
+            Phase::Broken { why, .. } => Err(committer::broken(why)),
+            Phase::Closed => Err(committer::closed()),
+        }
+    }
+}
+
+enum Phase<R> {
+    Open(Arc<reader::Published<R>>),
+    Broken { why: String, again: Instant },
+    Closed,
+}
+
+/// What a writer needs.
+struct Turn<R> {
+    group: Option<group::Group<R>>,
+    /// The last generation that was given to a group.
+    generation: u64,
+    /// How often the store had been opened.
+    opened: u32,
+}
+
+/// Locks `mutex`, also after a thread panicked with it: what is under our
+/// locks is whole between any two statements.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The system's stopwatch: for durations, never for the time of a commit.
+#[expect(clippy::disallowed_methods, reason = "this is the one place that asks")]
+fn instant() -> Instant {
+    Instant::now()
+}

@@ -1,0 +1,176 @@
+//! What readers see: the last published group, at a time.
+
+use std::collections::btree_map;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::backend::{Rows, Writes};
+use super::cache::Records;
+use super::system::{BUCKET_BYTES, Heads, physical};
+use crate::plan::fingerprint;
+use crate::{Bucket, Direction, Head, KEY_BYTES_MAX, KeyRange, Pair, Result, Second, Snapshot};
+
+/// Everything that one group made visible.
+pub(super) struct Published<R> {
+    pub(super) generation: u64,
+    pub(super) heads: Heads,
+    pub(super) rows: R,
+}
+
+/// A snapshot: what is published, and the time that belongs to it.
+pub(super) struct Reader<R> {
+    pub(super) published: Arc<Published<R>>,
+    pub(super) records: Arc<Records>,
+    pub(super) now: Second,
+}
+
+impl<R: Rows> Reader<R> {
+    /// Merges `writes` that are not published yet into what is.
+    pub(super) fn merged(
+        &self,
+        writes: &Writes,
+        bucket: Bucket,
+        range: &KeyRange,
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<Pair>> {
+        if range.start >= range.end || limit == 0 {
+            return Ok(Vec::new());
+        }
+        let (start, end) = (physical(bucket, &range.start), physical(bucket, &range.end));
+        let newer = writes.range(start.clone()..end.clone());
+        let mut merge = Merge { newer: Newer::new(newer, direction), pairs: Vec::new(), limit };
+        self.published
+            .rows
+            .scan(&start, &end, direction, &mut |key, value| merge.older(key, value))?;
+        Ok(merge.finish())
+    }
+}
+
+impl<R: Rows> Snapshot for Reader<R> {
+    fn now(&self) -> Second {
+        self.now
+    }
+
+    fn head(&self, bucket: Bucket) -> Head {
+        self.published.heads.get(&bucket).cloned().unwrap_or_default()
+    }
+
+    fn get(&self, bucket: Bucket, key: &[u8]) -> Result<Option<Bytes>> {
+        let fingerprint = fingerprint(bucket, key);
+        let generation = self.published.generation;
+        if let Some(value) = self.records.get(fingerprint, bucket, key, generation) {
+            return Ok(Some(value));
+        }
+        if key.len() > KEY_BYTES_MAX {
+            return Ok(None);
+        }
+        let found = self.published.rows.get(&physical(bucket, key))?;
+        if let Some(value) = &found {
+            self.records.keep(fingerprint, bucket, key, generation, value);
+        }
+        Ok(found)
+    }
+
+    fn scan(
+        &self,
+        bucket: Bucket,
+        range: &KeyRange,
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<Pair>> {
+        self.merged(&Writes::new(), bucket, range, direction, limit)
+    }
+
+    fn generation(&self) -> u64 {
+        self.published.generation
+    }
+}
+
+/// Two ordered runs becoming one; the newer one has the last word on a key.
+struct Merge<'a> {
+    newer: Newer<'a>,
+    pairs: Vec<Pair>,
+    limit: usize,
+}
+
+impl Merge<'_> {
+    /// Takes the next pair of the older run, after what comes before it.
+    fn older(&mut self, key: Bytes, value: Bytes) -> ControlFlow<()> {
+        while self.pairs.len() < self.limit
+            && let Some((newer, written)) = self.newer.up_to(&key)
+        {
+            let same = newer[..] == key[..];
+            self.push(Bytes::copy_from_slice(newer), written.clone());
+            if same {
+                return self.on();
+            }
+        }
+        self.push(key, Some(value));
+        self.on()
+    }
+
+    fn finish(mut self) -> Vec<Pair> {
+        while self.pairs.len() < self.limit
+            && let Some((newer, written)) = self.newer.next()
+        {
+            self.push(Bytes::copy_from_slice(newer), written.clone());
+        }
+        self.pairs
+    }
+
+    fn push(&mut self, key: Bytes, value: Option<Bytes>) {
+        if let Some(value) = value
+            && self.pairs.len() < self.limit
+        {
+            self.pairs.push((key.slice(BUCKET_BYTES..), value));
+        }
+    }
+
+    fn on(&self) -> ControlFlow<()> {
+        if self.pairs.len() < self.limit {
+            ControlFlow::Continue(())
+        } else {
+            ControlFlow::Break(())
+        }
+    }
+}
+
+/// The newer run, in the direction of the scan.
+struct Newer<'a> {
+    rest: btree_map::Range<'a, Vec<u8>, Option<Bytes>>,
+    direction: Direction,
+    ahead: Option<(&'a Vec<u8>, &'a Option<Bytes>)>,
+}
+
+impl<'a> Newer<'a> {
+    fn new(rest: btree_map::Range<'a, Vec<u8>, Option<Bytes>>, direction: Direction) -> Self {
+        let mut newer = Newer { rest, direction, ahead: None };
+        newer.ahead = newer.step();
+        newer
+    }
+
+    /// The next write, if its key does not come after `key`.
+    fn up_to(&mut self, key: &[u8]) -> Option<(&'a Vec<u8>, &'a Option<Bytes>)> {
+        let (next, _) = self.ahead?;
+        let not_after = match self.direction {
+            Direction::Forward => &next[..] <= key,
+            Direction::Backward => &next[..] >= key,
+        };
+        if not_after { self.next() } else { None }
+    }
+
+    fn next(&mut self) -> Option<(&'a Vec<u8>, &'a Option<Bytes>)> {
+        let step = self.step();
+        std::mem::replace(&mut self.ahead, step)
+    }
+
+    fn step(&mut self) -> Option<(&'a Vec<u8>, &'a Option<Bytes>)> {
+        match self.direction {
+            Direction::Forward => self.rest.next(),
+            Direction::Backward => self.rest.next_back(),
+        }
+    }
+}

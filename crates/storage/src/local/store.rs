@@ -1,0 +1,271 @@
+//! The [`Store`] contract, on a [`Local`].
+
+use std::sync::Arc;
+
+use super::backend::{Backend, Durability, Writes};
+use super::group::settle;
+use super::reader::Reader;
+use super::system::{self, Heads, SYSTEM, physical};
+use super::{Local, Phase, Shared, Turn, committer, lock};
+use crate::clock::{LeaseNeeded, Reading, Refused, Step};
+use crate::plan::fingerprint;
+use crate::{Bucket, Direction, Error, Figures, Job, KeyRange, Result, Second, Snapshot, Store};
+
+impl<B: Backend> Store for Local<B> {
+    fn snapshot(&self) -> Result<Box<dyn Snapshot>> {
+        Ok(Box::new(self.shared.read()?))
+    }
+
+    fn submit(&self, bucket: Bucket, job: Box<dyn Job>) {
+        if bucket == SYSTEM {
+            return settle(job, Err(reserved()));
+        }
+        if let Err(((_, job), error)) = self.shared.queue.push((bucket, job)) {
+            settle(job, Err(error));
+        }
+    }
+
+    fn clear(&self, bucket: Bucket, range: &KeyRange, limit: usize) -> Result<usize> {
+        self.shared.write_alone(bucket, |reader, generation| {
+            let pairs = reader.scan(bucket, range, Direction::Forward, limit)?;
+            for (key, _) in &pairs {
+                reader.records.slots.mark(fingerprint(bucket, key), generation);
+            }
+            let removed = pairs.iter().map(|(key, _)| (physical(bucket, key), None)).collect();
+            Ok(Alone { writes: removed, forgets: false })
+        })
+    }
+
+    fn forget(&self, bucket: Bucket) -> Result<()> {
+        let forgotten = self.shared.write_alone(bucket, |_, _| {
+            let mut writes = Writes::new();
+            system::delete_head(&mut writes, bucket);
+            Ok(Alone { writes, forgets: true })
+        });
+        forgotten.map(|_| ())
+    }
+
+    fn buckets(&self) -> Vec<Bucket> {
+        let Ok(published) = lock(&self.shared.state).published() else { return Vec::new() };
+        let mut buckets: Vec<Bucket> = published.heads.keys().copied().collect();
+        buckets.sort_unstable();
+        buckets
+    }
+
+    fn compact(&self) -> Result<()> {
+        self.shared.compact()
+    }
+
+    fn writable(&self) -> Result<()> {
+        self.shared.open()?;
+        if self.shared.space.is_full(|| self.shared.free_bytes()) {
+            return Err(Error::Full);
+        }
+        Ok(())
+    }
+
+    fn figures(&self) -> Figures {
+        Figures {
+            disk_bytes: self.shared.backend.disk_bytes(),
+            free_bytes: self.shared.free_bytes(),
+            ..self.shared.counts.figures()
+        }
+    }
+
+    fn clock(&self) -> Result<Reading> {
+        let now = self.shared.read()?.now;
+        Ok(lock(&self.shared.state).clock.reading(now))
+    }
+
+    fn move_clock(&self, step: Step) -> Result<Reading, Refused> {
+        if !self.shared.options.test_clock {
+            return Err(Refused::NoTestClock);
+        }
+        self.shared.move_clock(step)
+    }
+
+    fn tick(&self) -> Result<()> {
+        self.shared.tick()
+    }
+
+    fn close(&self) -> Result<()> {
+        self.drain();
+        self.shared.close()
+    }
+}
+
+impl<B: Backend> Shared<B> {
+    /// What is published, and the time that belongs to it.
+    pub(super) fn read(&self) -> Result<Reader<B::Rows>> {
+        loop {
+            let needed = {
+                let mut state = lock(&self.state);
+                match (state.published(), state.clock.now()) {
+                    (Ok(published), Ok(now)) => {
+                        let records = Arc::clone(&self.records);
+                        return Ok(Reader { published, records, now });
+                    }
+                    (Ok(_), Err(LeaseNeeded)) => true,
+                    (Err(_), _) => false,
+                }
+            };
+            if needed { self.renew()? } else { self.open()? }
+        }
+    }
+
+    /// Makes sure that the store is open, or says why it is not.
+    fn open(&self) -> Result<()> {
+        if let Phase::Open(_) = lock(&self.state).phase {
+            return Ok(());
+        }
+        self.heal(&mut lock(&self.turn))
+    }
+
+    /// Renews the lease, unless the group that held the turn has done so.
+    fn renew(&self) -> Result<()> {
+        let mut turn = lock(&self.turn);
+        let lease = {
+            let clock = &mut lock(&self.state).clock;
+            if clock.now().is_ok() {
+                return Ok(());
+            }
+            clock.next_lease()
+        };
+        self.write_lease(&mut turn, lease, Writes::new())
+    }
+
+    /// Makes `lease` durable, and `writes` with it.
+    fn write_lease(
+        &self,
+        turn: &mut Turn<B::Rows>,
+        lease: Second,
+        mut writes: Writes,
+    ) -> Result<()> {
+        lock(&self.state).published()?;
+        system::put_lease(&mut writes, lease);
+        if let Err(error) = self.backend.apply(writes, Durability::Sync) {
+            self.failed(turn, error.clone());
+            return Err(error);
+        }
+        lock(&self.state).clock.leased(lease);
+        Ok(())
+    }
+
+    /// Writes something that is no commit, and publishes it. Returns how many
+    /// rows it wrote.
+    fn write_alone(
+        &self,
+        bucket: Bucket,
+        draw: impl FnOnce(&Reader<B::Rows>, u64) -> Result<Alone>,
+    ) -> Result<usize> {
+        if bucket == SYSTEM {
+            return Err(reserved());
+        }
+        let mut turn = lock(&self.turn);
+        self.heal(&mut turn)?;
+        if turn.group.is_some() {
+            return Err(Error::Unavailable("a group is under way".to_owned()));
+        }
+        turn.generation += 1;
+        let generation = turn.generation;
+        let published = lock(&self.state).published()?;
+        let reader = Reader { published, records: Arc::clone(&self.records), now: 0 };
+        let Alone { writes, forgets } = draw(&reader, generation)?;
+        let count = writes.len();
+        if count == 0 {
+            return Ok(0);
+        }
+        let prepared = self.backend.prepare();
+        let applied = prepared.and_then(|()| self.backend.apply(writes, self.options.durability));
+        let outcome = applied.and_then(|()| {
+            let heads = |heads: Heads| if forgets { heads.remove(&bucket) } else { heads };
+            self.publish(generation, heads)
+        });
+        outcome.inspect_err(|error| self.failed(&mut turn, error.clone())).map(|()| count)
+    }
+
+    /// Compacts while everything else goes on. What the engine replaced stays
+    /// on disk for the snapshots that read it, so a newer one is published.
+    fn compact(&self) -> Result<()> {
+        self.open()?;
+        self.backend.compact()?;
+        {
+            let mut turn = lock(&self.turn);
+            let lease = lock(&self.state).clock.next_lease();
+            self.write_lease(&mut turn, lease, Writes::new())?;
+            if turn.group.is_none() {
+                turn.generation += 1;
+                self.publish(turn.generation, |heads| heads)?;
+            }
+        }
+        self.backend.release()
+    }
+
+    /// The new time is durable before anybody sees it; nobody sees a time
+    /// past a freeze while it is on its way.
+    fn move_clock(&self, step: Step) -> Result<Reading, Refused> {
+        let now = self.read().map_err(Refused::Storage)?.now;
+        let mut turn = lock(&self.turn);
+        let change = {
+            let clock = &mut lock(&self.state).clock;
+            let now = clock.now().unwrap_or(now);
+            let test = clock.after(step, now)?;
+            (test != clock.test()).then(|| (test, clock.lease_after(test)))
+        };
+        if let Some((test, lease)) = change {
+            let mut writes = Writes::new();
+            system::put_test_clock(&mut writes, test);
+            self.write_lease(&mut turn, lease, writes).map_err(Refused::Storage)?;
+            lock(&self.state).clock.moved(test);
+        }
+        drop(turn);
+        let now = self.read().map_err(Refused::Storage)?.now;
+        Ok(lock(&self.state).clock.reading(now))
+    }
+
+    fn tick(&self) -> Result<()> {
+        self.open()?;
+        let mut turn = lock(&self.turn);
+        let due = lock(&self.state).clock.lease_due();
+        match due {
+            Some(lease) => self.write_lease(&mut turn, lease, Writes::new()),
+            None if self.options.durability == Durability::Relaxed => {
+                let synced = self.backend.sync();
+                synced.inspect_err(|error| self.failed(&mut turn, error.clone()))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Leaves the exact time as the lease, so that time does not stand still
+    /// after the next opening.
+    fn close(&self) -> Result<()> {
+        let mut turn = lock(&self.turn);
+        if let Phase::Closed = lock(&self.state).phase {
+            return Ok(());
+        }
+        if let Some(group) = turn.group.take() {
+            let unpublished = Error::Unavailable("the store was closed".to_owned());
+            committer::settle_all(Some((group.jobs, Err(unpublished))));
+        }
+        let floor = {
+            let mut state = lock(&self.state);
+            state.clock.abandoned();
+            state.clock.stop()
+        };
+        let leased = self.write_lease(&mut turn, floor, Writes::new());
+        lock(&self.state).phase = Phase::Closed;
+        leased.and(self.backend.close())
+    }
+}
+
+/// A write that is no commit.
+struct Alone {
+    writes: Writes,
+    /// Whether the bucket's head goes.
+    forgets: bool,
+}
+
+fn reserved() -> Error {
+    Error::Unavailable(format!("bucket {} belongs to the store itself", SYSTEM.0))
+}

@@ -1,0 +1,144 @@
+//! What a store writes about itself, in a bucket of its own:
+//!
+//! ```text
+//! head   <bucket:8>   lsn:8 ts:8 state
+//! clock  lease        the floor of the clock at the next opening:8
+//! clock  test         offset:8 frozen:1 at:8, once the clock was moved
+//! opened              how often the store was opened:4
+//! ```
+//!
+//! Numbers are big-endian, so byte order is number order.
+
+use std::ops::ControlFlow;
+
+use bytes::Bytes;
+
+use super::backend::{Rows, Writes};
+use crate::clock::TestClock;
+use crate::{Bucket, Direction, Error, Head, Result, Second};
+
+/// The bucket that holds these rows; nobody else may write there.
+pub(super) const SYSTEM: Bucket = Bucket(u64::MAX);
+
+const HEAD: &[u8] = b"head";
+const LEASE: &[u8] = b"clock lease";
+const TEST_CLOCK: &[u8] = b"clock test";
+const OPENED: &[u8] = b"opened";
+
+/// The heads of all buckets, in a map whose copies are cheap.
+pub(super) type Heads = rpds::HashTrieMapSync<Bucket, Head>;
+
+/// Bytes of a key that name its bucket.
+pub(super) const BUCKET_BYTES: usize = 8;
+
+/// The key as the backend knows it.
+pub(super) fn physical(bucket: Bucket, key: &[u8]) -> Vec<u8> {
+    let mut physical = Vec::with_capacity(BUCKET_BYTES + key.len());
+    physical.extend_from_slice(&bucket.0.to_be_bytes());
+    physical.extend_from_slice(key);
+    physical
+}
+
+/// Everything a store wrote about itself.
+#[derive(Default)]
+pub(super) struct Loaded {
+    pub(super) heads: Heads,
+    pub(super) lease: Second,
+    pub(super) test: Option<TestClock>,
+    pub(super) opened: u32,
+}
+
+/// Reads the system rows; all are absent in a new store.
+pub(super) fn load(rows: &impl Rows) -> Result<Loaded> {
+    let get = |key: &[u8]| rows.get(&physical(SYSTEM, key));
+    let mut loaded = Loaded { heads: heads(rows)?, ..Loaded::default() };
+    if let Some(row) = get(LEASE)? {
+        loaded.lease = Second::from_be_bytes(fixed(&row, "lease")?);
+    }
+    if let Some(row) = get(TEST_CLOCK)? {
+        loaded.test = Some(read_test_clock(&row)?);
+    }
+    if let Some(row) = get(OPENED)? {
+        loaded.opened = u32::from_be_bytes(fixed(&row, "open counter")?);
+    }
+    Ok(loaded)
+}
+
+pub(super) fn put_head(writes: &mut Writes, bucket: Bucket, head: &Head) {
+    let mut row = Vec::with_capacity(16 + head.state.len());
+    row.extend_from_slice(&head.lsn.to_be_bytes());
+    row.extend_from_slice(&head.ts.to_be_bytes());
+    row.extend_from_slice(&head.state);
+    writes.insert(head_key(bucket), Some(row.into()));
+}
+
+pub(super) fn delete_head(writes: &mut Writes, bucket: Bucket) {
+    writes.insert(head_key(bucket), None);
+}
+
+pub(super) fn put_lease(writes: &mut Writes, lease: Second) {
+    let row = Bytes::copy_from_slice(&lease.to_be_bytes());
+    writes.insert(physical(SYSTEM, LEASE), Some(row));
+}
+
+pub(super) fn put_opened(writes: &mut Writes, opened: u32) {
+    let row = Bytes::copy_from_slice(&opened.to_be_bytes());
+    writes.insert(physical(SYSTEM, OPENED), Some(row));
+}
+
+pub(super) fn put_test_clock(writes: &mut Writes, test: TestClock) {
+    let mut row = test.offset.to_be_bytes().to_vec();
+    row.push(u8::from(test.frozen.is_some()));
+    row.extend_from_slice(&test.frozen.unwrap_or(0).to_be_bytes());
+    writes.insert(physical(SYSTEM, TEST_CLOCK), Some(row.into()));
+}
+
+fn read_test_clock(row: &[u8]) -> Result<TestClock> {
+    let damaged = || Error::Corrupt("the row of the test clock".to_owned());
+    let (offset, rest) = row.split_first_chunk::<8>().ok_or_else(damaged)?;
+    let ([frozen], rest) = rest.split_first_chunk::<1>().ok_or_else(damaged)?;
+    let at = Second::from_be_bytes(fixed(rest, "test clock")?);
+    Ok(TestClock { offset: i64::from_be_bytes(*offset), frozen: (*frozen == 1).then_some(at) })
+}
+
+fn head_key(bucket: Bucket) -> Vec<u8> {
+    let mut key = physical(SYSTEM, HEAD);
+    key.extend_from_slice(&bucket.0.to_be_bytes());
+    key
+}
+
+fn heads(rows: &impl Rows) -> Result<Heads> {
+    let start = head_key(Bucket(0));
+    let mut end = head_key(Bucket(u64::MAX));
+    end.push(0);
+    let mut heads = Heads::new_sync();
+    let mut outcome = Ok(());
+    rows.scan(&start, &end, Direction::Forward, &mut |key, row| match read_head(&key, &row) {
+        Ok((bucket, head)) => {
+            heads.insert_mut(bucket, head);
+            ControlFlow::Continue(())
+        }
+        Err(error) => {
+            outcome = Err(error);
+            ControlFlow::Break(())
+        }
+    })?;
+    outcome.map(|()| heads)
+}
+
+fn read_head(key: &Bytes, row: &Bytes) -> Result<(Bucket, Head)> {
+    let damaged = || Error::Corrupt("the head of a bucket".to_owned());
+    let bucket = key.last_chunk::<8>().ok_or_else(damaged)?;
+    let (lsn, rest) = row.split_first_chunk::<8>().ok_or_else(damaged)?;
+    let (ts, state) = rest.split_first_chunk::<8>().ok_or_else(damaged)?;
+    let head = Head {
+        lsn: u64::from_be_bytes(*lsn),
+        ts: Second::from_be_bytes(*ts),
+        state: Bytes::copy_from_slice(state),
+    };
+    Ok((Bucket(u64::from_be_bytes(*bucket)), head))
+}
+
+fn fixed<const N: usize>(row: &[u8], what: &str) -> Result<[u8; N]> {
+    row.try_into().map_err(|_| Error::Corrupt(format!("the row of the {what}")))
+}

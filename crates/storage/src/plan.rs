@@ -1,0 +1,331 @@
+//! A write as a pure function, and its way through the committer.
+//!
+//! ```text
+//! caller's thread                       committer
+//!   snapshot -> View                      (one group at a time)
+//!   plan.draft(view) -> Draft  --job-->   unchanged since? take the draft
+//!   Ticket  <---------------------------- else plan.draft(newer view)
+//!                                         draft.write(stamp, batch)
+//! ```
+//!
+//! A draft is a function of the keys it read, the head's state and the time.
+//! The view remembers the keys; the draft says until when it holds. So the
+//! committer needs no versions to compare and parses nothing.
+
+use std::cell::RefCell;
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+
+use bytes::Bytes;
+
+use crate::{Bucket, Direction, Error, Head, KeyRange, Pair, Result, Second, Snapshot, Store};
+
+/// A write: pure, and run as often as the committer needs.
+pub trait Plan: Send + 'static {
+    /// What the write answers once it is durable and visible.
+    type Done: Send + 'static;
+    /// Why it is not done.
+    type Refusal: From<Error> + Send + 'static;
+
+    /// What the write would do to what `view` shows.
+    fn draft(&self, view: &View<'_>) -> Result<Draft<Self::Done>, Self::Refusal>;
+
+    /// Whether the write makes the store larger.
+    fn room(&self) -> Room {
+        Room::Grows
+    }
+
+    /// About how many bytes the write holds while it waits; counts towards the
+    /// limit of what may wait.
+    fn bytes(&self) -> usize {
+        0
+    }
+}
+
+/// What a write does to the space on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Room {
+    /// It adds; refused with [`Error::Full`] when the disk is nearly full.
+    Grows,
+    /// It removes, or must go on in any case; it may use the reserve.
+    Frees,
+}
+
+/// What a plan decided.
+pub struct Draft<Done> {
+    /// The draft holds for commits before this second.
+    pub valid_before: Second,
+    /// Fills in the stamp and writes. Cheap, since it runs in the committer.
+    pub write: Write<Done>,
+}
+
+/// The second half of a draft.
+pub type Write<Done> = Box<dyn FnOnce(Stamp, &mut Batch) -> Done + Send>;
+
+impl<Done> Draft<Done> {
+    /// A draft that holds whatever the time.
+    pub fn new(write: impl FnOnce(Stamp, &mut Batch) -> Done + Send + 'static) -> Self {
+        Draft { valid_before: Second::MAX, write: Box::new(write) }
+    }
+
+    /// Limits the draft to commits before `second`.
+    pub fn valid_before(mut self, second: Second) -> Self {
+        self.valid_before = self.valid_before.min(second);
+        self
+    }
+}
+
+/// When and where in the bucket's order a commit happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    /// The commit's number in its bucket.
+    pub lsn: u64,
+    /// The commit's time.
+    pub ts: Second,
+    /// How often the store had been opened. With `lsn` it names the commit for
+    /// ever, also when a crash in relaxed mode took the end of the log.
+    pub opened: u32,
+}
+
+/// What one commit writes, in its bucket. The last word on a key counts.
+#[derive(Debug, Default)]
+pub struct Batch {
+    /// Values to set, and keys (without a value) to remove.
+    pub(crate) writes: Vec<(Vec<u8>, Option<Bytes>)>,
+    /// The head's new state.
+    pub(crate) state: Option<Bytes>,
+}
+
+impl Batch {
+    /// Sets `key` to `value`.
+    pub fn put(&mut self, key: Vec<u8>, value: impl Into<Bytes>) {
+        self.writes.push((key, Some(value.into())));
+    }
+
+    /// Removes `key`; removing what is not there is no error.
+    pub fn delete(&mut self, key: Vec<u8>) {
+        self.writes.push((key, None));
+    }
+
+    /// What was written, in order; no value for a key that is removed.
+    pub fn rows(&self) -> impl Iterator<Item = (&[u8], Option<&Bytes>)> {
+        self.writes.iter().map(|(key, value)| (&key[..], value.as_ref()))
+    }
+
+    /// Gives the head a new state.
+    pub fn set_state(&mut self, state: impl Into<Bytes>) {
+        self.state = Some(state.into());
+    }
+}
+
+/// What a plan sees of its bucket. It remembers what was looked at.
+pub struct View<'a> {
+    snapshot: &'a dyn Snapshot,
+    bucket: Bucket,
+    head: Head,
+    reads: RefCell<Reads>,
+}
+
+impl<'a> View<'a> {
+    /// The bucket as `snapshot` shows it.
+    pub fn new(snapshot: &'a dyn Snapshot, bucket: Bucket) -> Self {
+        View { snapshot, bucket, head: snapshot.head(bucket), reads: RefCell::default() }
+    }
+
+    /// The time: in the committer, the time of the commit.
+    pub fn now(&self) -> Second {
+        self.snapshot.now()
+    }
+
+    /// The bucket's head.
+    pub fn head(&self) -> &Head {
+        &self.head
+    }
+
+    /// The value under `key`.
+    pub fn get(&self, key: &[u8]) -> Result<Option<Bytes>> {
+        self.reads.borrow_mut().keys.push(fingerprint(self.bucket, key));
+        self.snapshot.get(self.bucket, key)
+    }
+
+    /// At most `limit` pairs of `range`. The draft then holds only while the
+    /// whole bucket stands still, so this is for buckets that change rarely.
+    pub fn scan(&self, range: &KeyRange, direction: Direction, limit: usize) -> Result<Vec<Pair>> {
+        self.reads.borrow_mut().whole_bucket = true;
+        self.snapshot.scan(self.bucket, range, direction, limit)
+    }
+}
+
+/// What a draft looked at.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Reads {
+    /// Fingerprints of the keys.
+    pub(crate) keys: Vec<u64>,
+    /// Whether it scanned.
+    pub(crate) whole_bucket: bool,
+}
+
+/// A short name of a key. Two keys may share one: that costs a second look,
+/// never a wrong answer.
+pub(crate) fn fingerprint(bucket: Bucket, key: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    bucket.0.hash(&mut hasher);
+    hasher.write(key);
+    hasher.finish()
+}
+
+/// What a draft was made from.
+#[derive(Clone, Debug)]
+pub struct Basis {
+    pub(crate) reads: Reads,
+    pub(crate) generation: u64,
+    pub(crate) lsn: u64,
+    pub(crate) state: Bytes,
+    pub(crate) valid_before: Second,
+}
+
+/// A drafted write on its way through the committer.
+pub trait Job: Send {
+    /// What the draft was made from.
+    fn basis(&self) -> &Basis;
+
+    /// Whether the write makes the store larger.
+    fn room(&self) -> Room;
+
+    /// About how many bytes the write holds while it waits.
+    fn bytes(&self) -> usize;
+
+    /// Drafts again. `false`: the plan now refuses, and has no draft.
+    fn redraft(&mut self, snapshot: &dyn Snapshot, bucket: Bucket) -> bool;
+
+    /// Writes the draft. Called once, after `basis` was found to hold.
+    fn write(&mut self, stamp: Stamp, batch: &mut Batch);
+
+    /// Answers the ticket: with what the plan said, or with the store's error.
+    fn settle(self: Box<Self>, outcome: Result<()>);
+}
+
+struct Drafted<P: Plan> {
+    plan: P,
+    basis: Basis,
+    draft: Option<Write<P::Done>>,
+    answer: Option<Result<P::Done, P::Refusal>>,
+    sender: oneshot::Sender<Result<P::Done, P::Refusal>>,
+}
+
+impl<P: Plan> Job for Drafted<P> {
+    fn basis(&self) -> &Basis {
+        &self.basis
+    }
+
+    fn room(&self) -> Room {
+        self.plan.room()
+    }
+
+    fn bytes(&self) -> usize {
+        self.plan.bytes()
+    }
+
+    fn redraft(&mut self, snapshot: &dyn Snapshot, bucket: Bucket) -> bool {
+        match draft(&self.plan, snapshot, bucket) {
+            Ok((basis, write)) => {
+                self.basis = basis;
+                self.draft = Some(write);
+                true
+            }
+            Err(refusal) => {
+                self.draft = None;
+                self.answer = Some(Err(refusal));
+                false
+            }
+        }
+    }
+
+    fn write(&mut self, stamp: Stamp, batch: &mut Batch) {
+        if let Some(write) = self.draft.take() {
+            self.answer = Some(Ok(write(stamp, batch)));
+        }
+    }
+
+    fn settle(self: Box<Self>, outcome: Result<()>) {
+        let answer = match (outcome, self.answer) {
+            (Ok(()), Some(answer)) => answer,
+            (Ok(()), None) => Err(Error::Retry.into()),
+            (Err(error), _) => Err(error.into()),
+        };
+        // Whoever asked may have gone away; the write stands all the same.
+        let _ = self.sender.send(answer);
+    }
+}
+
+fn draft<P: Plan>(
+    plan: &P,
+    snapshot: &dyn Snapshot,
+    bucket: Bucket,
+) -> Result<(Basis, Write<P::Done>), P::Refusal> {
+    let view = View::new(snapshot, bucket);
+    let Draft { valid_before, write } = plan.draft(&view)?;
+    let basis = Basis {
+        generation: snapshot.generation(),
+        lsn: view.head.lsn,
+        state: view.head.state.clone(),
+        valid_before,
+        reads: view.reads.into_inner(),
+    };
+    Ok((basis, write))
+}
+
+/// Commits `plan` in `bucket`: drafts it here, then hands it to the committer.
+///
+/// A refusal is judged by a published snapshot or by a published group, so it
+/// can be answered as it is.
+pub fn commit<P: Plan>(store: &dyn Store, bucket: Bucket, plan: P) -> Ticket<P> {
+    let drafted = match store.snapshot() {
+        Ok(snapshot) => draft(&plan, &*snapshot, bucket),
+        Err(error) => Err(error.into()),
+    };
+    match drafted {
+        Err(refusal) => Ticket { state: TicketState::Ready(Err(refusal)) },
+        Ok((basis, write)) => {
+            let (sender, receiver) = oneshot::channel();
+            let job = Drafted { plan, basis, draft: Some(write), answer: None, sender };
+            store.submit(bucket, Box::new(job));
+            Ticket { state: TicketState::Waiting(receiver) }
+        }
+    }
+}
+
+/// The answer to a commit, when it comes. Wait for it, or await it.
+pub struct Ticket<P: Plan> {
+    state: TicketState<P>,
+}
+
+enum TicketState<P: Plan> {
+    Ready(Result<P::Done, P::Refusal>),
+    Waiting(oneshot::Receiver<Result<P::Done, P::Refusal>>),
+}
+
+impl<P: Plan> Ticket<P> {
+    /// Blocks until the write is durable and visible, or refused.
+    pub fn wait(self) -> Result<P::Done, P::Refusal> {
+        match self.state {
+            TicketState::Ready(answer) => answer,
+            TicketState::Waiting(receiver) => {
+                receiver.recv().unwrap_or_else(|_| Err(lost().into()))
+            }
+        }
+    }
+
+    /// Resolves when the write is durable and visible, or refused.
+    pub async fn answer(self) -> Result<P::Done, P::Refusal> {
+        match self.state {
+            TicketState::Ready(answer) => answer,
+            TicketState::Waiting(receiver) => receiver.await.unwrap_or_else(|_| Err(lost().into())),
+        }
+    }
+}
+
+/// The committer is gone, and with it the answer.
+fn lost() -> Error {
+    Error::Unknown("the server stopped while the write was under way".to_owned())
+}

@@ -1,0 +1,115 @@
+//! What a snapshot shows, and in which order.
+
+use super::{Bench, Check, HERE, keys, range, scan};
+use crate::{Bucket, Direction, KeyRange};
+
+pub(super) const CHECKS: &[Check] = &[
+    a_snapshot_stays_as_it_was,
+    generations_grow,
+    a_scan_is_in_byte_order_and_stops_before_its_end,
+    a_scan_goes_both_ways,
+    a_scan_stops_at_its_limit,
+    a_scan_of_nothing_is_empty,
+    a_prefix_is_a_range,
+    a_scan_stays_in_its_bucket,
+    values_may_be_empty_and_large,
+];
+
+fn a_snapshot_stays_as_it_was(bench: &Bench) {
+    bench.put(HERE, "a", "1");
+    bench.put(HERE, "b", "1");
+    let before = bench.snapshot();
+    bench.put(HERE, "a", "2");
+    bench.put(HERE, "c", "2");
+    assert_eq!(super::get(&*before, HERE, "a").as_deref(), Some("1"));
+    assert_eq!(super::get(&*before, HERE, "c"), None);
+    assert_eq!(scan(&*before, HERE, &range("", "z")), "a b");
+    assert_eq!(before.head(HERE).lsn, 2);
+    // Again, after a newer snapshot has read the same keys.
+    assert_eq!(bench.get(HERE, "a").as_deref(), Some("2"));
+    assert_eq!(super::get(&*before, HERE, "a").as_deref(), Some("1"));
+}
+
+fn generations_grow(bench: &Bench) {
+    let first = bench.snapshot().generation();
+    bench.put(HERE, "a", "1");
+    assert!(bench.snapshot().generation() > first);
+}
+
+fn a_scan_is_in_byte_order_and_stops_before_its_end(bench: &Bench) {
+    for key in ["b", "a", "ab", "c", "B", "a\u{ff}"] {
+        bench.put(HERE, key, key);
+    }
+    let snapshot = bench.snapshot();
+    assert_eq!(scan(&*snapshot, HERE, &range("", "z")), "B a ab a\u{ff} b c");
+    assert_eq!(scan(&*snapshot, HERE, &range("ab", "c")), "ab a\u{ff} b");
+    assert_eq!(scan(&*snapshot, HERE, &range("aa", "bb")), "ab a\u{ff} b");
+    let pairs = snapshot.scan(HERE, &range("b", "c"), Direction::Forward, 10).unwrap();
+    assert_eq!(pairs, [("b".into(), "b".into())]);
+}
+
+fn a_scan_goes_both_ways(bench: &Bench) {
+    for key in ["a", "b", "c", "d"] {
+        bench.put(HERE, key, "1");
+    }
+    let backward = |range: &KeyRange, limit| {
+        keys(&bench.snapshot().scan(HERE, range, Direction::Backward, limit).unwrap())
+    };
+    assert_eq!(backward(&range("a", "d"), 10), "c b a");
+    assert_eq!(backward(&range("", "z"), 2), "d c");
+    assert_eq!(backward(&range("b", "bb"), 2), "b");
+}
+
+fn a_scan_stops_at_its_limit(bench: &Bench) {
+    for key in ["a", "b", "c"] {
+        bench.put(HERE, key, "1");
+    }
+    let first = |limit| {
+        keys(&bench.snapshot().scan(HERE, &range("", "z"), Direction::Forward, limit).unwrap())
+    };
+    assert_eq!(first(0), "");
+    assert_eq!(first(2), "a b");
+    assert_eq!(first(3), "a b c");
+    assert_eq!(first(4), "a b c");
+}
+
+fn a_scan_of_nothing_is_empty(bench: &Bench) {
+    bench.put(HERE, "a", "1");
+    for (start, end) in [("b", "z"), ("a", "a"), ("z", "a"), ("", "")] {
+        for direction in [Direction::Forward, Direction::Backward] {
+            let pairs = bench.snapshot().scan(HERE, &range(start, end), direction, 10);
+            assert_eq!(pairs, Ok(Vec::new()));
+        }
+    }
+}
+
+fn a_prefix_is_a_range(bench: &Bench) {
+    for key in ["a", "aa", "ab", "b"] {
+        bench.put(HERE, key, "1");
+    }
+    let snapshot = bench.snapshot();
+    assert_eq!(scan(&*snapshot, HERE, &KeyRange::prefix(b"a")), "a aa ab");
+    assert_eq!(scan(&*snapshot, HERE, &KeyRange::prefix(b"")), "a aa ab b");
+    assert_eq!(KeyRange::prefix(&[1, 0xFF, 0xFF]).end, [2]);
+}
+
+fn a_scan_stays_in_its_bucket(bench: &Bench) {
+    for bucket in [6, 7, 8] {
+        bench.put(Bucket(bucket), "a", "1");
+    }
+    let all = KeyRange::prefix(b"");
+    for direction in [Direction::Forward, Direction::Backward] {
+        let pairs = bench.snapshot().scan(HERE, &all, direction, 10).unwrap();
+        assert_eq!(keys(&pairs), "a");
+    }
+}
+
+fn values_may_be_empty_and_large(bench: &Bench) {
+    let large = "v".repeat(300_000);
+    bench.put(HERE, "empty", "");
+    bench.put(HERE, "large", &large);
+    for _ in 0..2 {
+        assert_eq!(bench.get(HERE, "empty").as_deref(), Some(""));
+        assert_eq!(bench.get(HERE, "large").as_ref(), Some(&large));
+    }
+}

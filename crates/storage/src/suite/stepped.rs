@@ -1,0 +1,221 @@
+//! What must not be seen of a group that is not published yet, and what its
+//! own jobs must see.
+
+use super::{Bench, Check, HERE, Refusal, START, appends, creates, draft, keys, puts, range};
+use crate::clock::Step;
+use crate::{Bucket, Direction, View};
+
+pub(super) const CHECKS: &[Check] = &[
+    nobody_sees_a_group_before_it_is_published,
+    time_does_not_pass_an_unpublished_commit,
+    a_moved_clock_does_not_pass_an_unpublished_commit_either,
+    a_job_sees_the_jobs_before_it,
+    a_refusal_waits_for_what_it_is_judged_by,
+    a_draft_that_still_holds_is_taken_as_it_is,
+    a_key_written_since_the_draft_is_read_again,
+    a_state_set_since_the_draft_is_read_again,
+    a_scan_holds_while_the_bucket_stands_still,
+    a_scan_in_a_group_merges_what_the_group_wrote,
+    a_draft_past_its_time_is_drafted_at_the_groups_time,
+    one_group_serves_all_buckets,
+];
+
+fn nobody_sees_a_group_before_it_is_published(bench: &Bench) {
+    let ticket = bench.submit(HERE, puts("a", "1"));
+    bench.store.begin_group();
+    assert_eq!(bench.get(HERE, "a"), None);
+    assert_eq!(bench.snapshot().head(HERE).lsn, 0);
+    assert!(bench.store.buckets().is_empty());
+    bench.store.publish_group();
+    assert_eq!(ticket.wait().unwrap().lsn, 1);
+    assert_eq!(bench.get(HERE, "a").as_deref(), Some("1"));
+}
+
+fn time_does_not_pass_an_unpublished_commit(bench: &Bench) {
+    assert_eq!(bench.snapshot().now(), START);
+    let ticket = bench.submit(HERE, puts("a", "1"));
+    bench.store.begin_group();
+    bench.setup.wall.set(START + 2);
+    assert_eq!(bench.snapshot().now(), START);
+    assert_eq!(bench.store.clock().unwrap().now, START);
+    bench.setup.wall.set(START + 200);
+    assert_eq!(bench.snapshot().now(), START);
+    bench.store.publish_group();
+    assert_eq!(ticket.wait().unwrap().ts, START);
+    assert_eq!(bench.snapshot().now(), START + 200);
+}
+
+fn a_moved_clock_does_not_pass_an_unpublished_commit_either(bench: &Bench) {
+    let ticket = bench.submit(HERE, puts("a", "1"));
+    bench.store.begin_group();
+    assert_eq!(bench.store.move_clock(Step::Advance(100)).unwrap().now, START);
+    bench.store.publish_group();
+    assert_eq!(ticket.wait().unwrap().ts, START);
+    assert_eq!(bench.snapshot().now(), START + 100);
+}
+
+fn a_job_sees_the_jobs_before_it(bench: &Bench) {
+    let tickets: Vec<_> = ["x", "y", "z"].map(|more| bench.submit(HERE, appends("a", more))).into();
+    bench.store.begin_group();
+    bench.store.publish_group();
+    let lsns: Vec<u64> = tickets.into_iter().map(|ticket| ticket.wait().unwrap().lsn).collect();
+    assert_eq!(lsns, [1, 2, 3]);
+    assert_eq!(bench.get(HERE, "a").as_deref(), Some("xyz"));
+    assert_eq!(bench.store.figures().redrafts, 2);
+}
+
+fn a_refusal_waits_for_what_it_is_judged_by(bench: &Bench) {
+    let first = bench.submit(HERE, creates("a", "1"));
+    let second = bench.submit(HERE, creates("a", "2"));
+    bench.store.begin_group();
+    bench.store.publish_group();
+    assert!(first.wait().is_ok());
+    assert_eq!(second.wait(), Err(Refusal::Said("it is there".to_owned())));
+    assert_eq!(bench.snapshot().head(HERE).lsn, 1);
+}
+
+fn a_draft_that_still_holds_is_taken_as_it_is(bench: &Bench) {
+    let tickets = [
+        bench.submit(HERE, appends("a", "x")),
+        bench.submit(HERE, appends("b", "x")),
+        bench.submit(Bucket(8), appends("a", "x")),
+    ];
+    bench.setup.wall.set(START + 1);
+    bench.store.begin_group();
+    bench.store.publish_group();
+    for ticket in tickets {
+        ticket.wait().unwrap();
+    }
+    assert_eq!(bench.store.figures().redrafts, 0);
+    assert_eq!(bench.store.figures().commits, 3);
+}
+
+fn a_key_written_since_the_draft_is_read_again(bench: &Bench) {
+    let first = bench.submit(HERE, puts("a", "first"));
+    bench.store.begin_group();
+    // Drafted while the first is not published, so against nothing.
+    let second = bench.submit(HERE, appends("a", " second"));
+    let other = bench.submit(HERE, appends("b", "other"));
+    bench.store.publish_group();
+    first.wait().unwrap();
+    bench.store.begin_group();
+    bench.store.publish_group();
+    second.wait().unwrap();
+    other.wait().unwrap();
+    assert_eq!(bench.get(HERE, "a").as_deref(), Some("first second"));
+    assert_eq!(bench.get(HERE, "b").as_deref(), Some("other"));
+    assert_eq!(bench.store.figures().redrafts, 1);
+}
+
+fn a_state_set_since_the_draft_is_read_again(bench: &Bench) {
+    let sets = bench.submit(HERE, |_| Ok(draft(|_, batch| batch.set_state("new"))));
+    let copies = bench.submit(HERE, |view: &View<'_>| {
+        let state = view.head().state.clone();
+        Ok(draft(move |_, batch| batch.put(b"a".to_vec(), state)))
+    });
+    bench.store.begin_group();
+    bench.store.publish_group();
+    sets.wait().unwrap();
+    copies.wait().unwrap();
+    assert_eq!(bench.get(HERE, "a").as_deref(), Some("new"));
+    assert_eq!(bench.store.figures().redrafts, 1);
+}
+
+/// A plan that writes how many keys there are.
+fn counts(view: &View<'_>) -> super::Outcome {
+    let count = view.scan(&range("", "z"), Direction::Forward, 100)?.len();
+    Ok(draft(move |_, batch| batch.put(b"count".to_vec(), count.to_string())))
+}
+
+fn a_scan_holds_while_the_bucket_stands_still(bench: &Bench) {
+    let elsewhere = bench.submit(Bucket(8), puts("a", "1"));
+    let alone = bench.submit(HERE, counts);
+    bench.store.begin_group();
+    bench.store.publish_group();
+    elsewhere.wait().unwrap();
+    alone.wait().unwrap();
+    assert_eq!(bench.store.figures().redrafts, 0);
+
+    let before = bench.submit(HERE, puts("b", "1"));
+    let after = bench.submit(HERE, counts);
+    bench.store.begin_group();
+    bench.store.publish_group();
+    before.wait().unwrap();
+    after.wait().unwrap();
+    assert_eq!(bench.store.figures().redrafts, 1);
+    assert_eq!(bench.get(HERE, "count").as_deref(), Some("2"));
+}
+
+fn a_scan_in_a_group_merges_what_the_group_wrote(bench: &Bench) {
+    for key in ["b", "d", "f"] {
+        let ticket = bench.submit(HERE, puts(key, "old"));
+        bench.store.begin_group();
+        bench.store.publish_group();
+        ticket.wait().unwrap();
+    }
+    let changes = bench.submit(HERE, |_| {
+        Ok(draft(|_, batch| {
+            batch.put(b"a".to_vec(), "new");
+            batch.put(b"c".to_vec(), "new");
+            batch.delete(b"d".to_vec());
+            batch.put(b"f".to_vec(), "new");
+            batch.put(b"g".to_vec(), "new");
+        }))
+    });
+    let lists = bench.submit(HERE, |view: &View<'_>| {
+        let list = |direction, limit| view.scan(&range("", "z"), direction, limit);
+        let all = list(Direction::Forward, 100)?;
+        let text = [
+            keys(&all),
+            keys(&list(Direction::Backward, 100)?),
+            keys(&list(Direction::Forward, 2)?),
+            keys(&list(Direction::Backward, 3)?),
+            all.iter().map(|(_, value)| super::text(value)).collect::<Vec<_>>().join(" "),
+        ];
+        Ok(draft(move |_, batch| batch.put(b"zz".to_vec(), text.join("|"))))
+    });
+    bench.store.begin_group();
+    bench.store.publish_group();
+    changes.wait().unwrap();
+    lists.wait().unwrap();
+    let expected = "a b c f g|g f c b a|a b|g f c|new old new new new";
+    assert_eq!(bench.get(HERE, "zz").as_deref(), Some(expected));
+}
+
+fn a_draft_past_its_time_is_drafted_at_the_groups_time(bench: &Bench) {
+    let ticket = bench.submit(HERE, |view: &View<'_>| {
+        let now = view.now();
+        let write = draft(move |stamp, batch| {
+            batch.put(b"a".to_vec(), format!("{now} {}", stamp.ts));
+        });
+        Ok(write.valid_before(START + 10))
+    });
+    bench.setup.wall.set(START + 9);
+    bench.store.begin_group();
+    bench.store.publish_group();
+    ticket.wait().unwrap();
+    assert_eq!(bench.get(HERE, "a"), Some(format!("{START} {}", START + 9)));
+
+    let refuses = bench.submit(HERE, |view: &View<'_>| {
+        if view.now() >= START + 10 {
+            return Err(Refusal::Said(format!("too late at {}", view.now())));
+        }
+        Ok(draft(|_, batch| batch.delete(b"a".to_vec())).valid_before(START + 10))
+    });
+    bench.setup.wall.set(START + 10);
+    bench.store.begin_group();
+    bench.store.publish_group();
+    assert_eq!(refuses.wait(), Err(Refusal::Said(format!("too late at {}", START + 10))));
+    assert!(bench.snapshot().now() >= START + 10);
+}
+
+fn one_group_serves_all_buckets(bench: &Bench) {
+    let tickets: Vec<_> = (0..5).map(|n| bench.submit(Bucket(n), puts("a", "1"))).collect();
+    let before = bench.store.figures().groups;
+    bench.store.begin_group();
+    bench.store.publish_group();
+    for ticket in tickets {
+        assert_eq!(ticket.wait().unwrap().lsn, 1);
+    }
+    assert_eq!(bench.store.figures().groups, before + 1);
+}

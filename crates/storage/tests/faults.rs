@@ -1,0 +1,318 @@
+//! What a store does when its backend fails, and what a power cut leaves.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
+
+mod common;
+
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
+
+use common::{at, dump, get, put, puts, submit};
+use dayfly_storage::clock::{HandWall, Refused, Step};
+use dayfly_storage::{
+    Backend, Bucket, Disk, Durability, Error, Local, LocalOptions, Memory, Result, Store, Writes,
+};
+
+const HERE: Bucket = Bucket(1);
+
+/// What goes wrong with the next write.
+#[derive(Clone, Copy, PartialEq)]
+enum Fault {
+    None,
+    /// It fails and is not there.
+    Lost,
+    /// The engine cannot take it, and says so before.
+    Refused,
+    /// It fails, but is there.
+    Kept,
+    /// The engine panics.
+    Panics,
+}
+
+/// A memory backend that fails when told to.
+#[derive(Clone)]
+struct Faulty {
+    memory: Memory,
+    next: Arc<Mutex<Fault>>,
+    reopens_fail: Arc<AtomicU32>,
+}
+
+impl Faulty {
+    fn on(disk: &Disk) -> Self {
+        let next = Arc::new(Mutex::new(Fault::None));
+        Faulty { memory: Memory::on(disk), next, reopens_fail: Arc::default() }
+    }
+
+    fn next(&self, fault: Fault) {
+        *self.next.lock().unwrap() = fault;
+    }
+}
+
+fn broken() -> Error {
+    Error::Unavailable("the disk is on fire".to_owned())
+}
+
+impl Backend for Faulty {
+    type Rows = <Memory as Backend>::Rows;
+
+    fn name(&self) -> String {
+        "a faulty store".to_owned()
+    }
+
+    fn rows(&self) -> Result<Self::Rows> {
+        self.memory.rows()
+    }
+
+    fn prepare(&self) -> Result<()> {
+        let mut next = self.next.lock().unwrap();
+        if *next == Fault::Refused {
+            *next = Fault::None;
+            return Err(Error::Full);
+        }
+        Ok(())
+    }
+
+    fn apply(&self, writes: Writes, durability: Durability) -> Result<()> {
+        let fault = std::mem::replace(&mut *self.next.lock().unwrap(), Fault::None);
+        match fault {
+            Fault::None => return self.memory.apply(writes, durability),
+            Fault::Lost | Fault::Refused => {}
+            Fault::Kept => self.memory.apply(writes, durability)?,
+            Fault::Panics => std::panic::resume_unwind(Box::new("on purpose")),
+        }
+        Err(broken())
+    }
+
+    fn sync(&self) -> Result<()> {
+        self.memory.sync()
+    }
+
+    fn compact(&self) -> Result<()> {
+        self.memory.compact()
+    }
+
+    fn release(&self) -> Result<()> {
+        self.memory.release()
+    }
+
+    fn disk_bytes(&self) -> u64 {
+        0
+    }
+
+    fn free_bytes(&self) -> Option<u64> {
+        None
+    }
+
+    fn close(&self) -> Result<()> {
+        self.memory.close()
+    }
+
+    fn reopen(&self) -> Result<()> {
+        let fails = self.reopens_fail.fetch_update(SeqCst, SeqCst, |n| n.checked_sub(1)).is_ok();
+        if fails { Err(broken()) } else { self.memory.reopen() }
+    }
+}
+
+fn open(faulty: &Faulty) -> Local<Faulty> {
+    Local::on(faulty.clone(), LocalOptions::default()).unwrap()
+}
+
+#[test]
+fn a_failed_write_is_unknown_and_the_store_comes_back() {
+    let faulty = Faulty::on(&Disk::default());
+    let store = open(&faulty);
+    assert_eq!(put(&store, HERE, "a", "1").unwrap().opened, 1);
+
+    faulty.next(Fault::Lost);
+    assert!(matches!(put(&store, HERE, "a", "2"), Err(Error::Unknown(_))));
+    assert_eq!(get(&store, HERE, "a").as_deref(), Some("1"));
+    assert_eq!(store.writable(), Ok(()));
+
+    // The lsn goes on without a gap; the opening tells the commits apart.
+    let stamp = put(&store, HERE, "a", "3").unwrap();
+    assert_eq!((stamp.lsn, stamp.opened), (2, 2));
+}
+
+#[test]
+fn a_write_that_was_not_begun_is_not_unknown() {
+    let faulty = Faulty::on(&Disk::default());
+    let store = open(&faulty);
+    faulty.next(Fault::Refused);
+    assert_eq!(put(&store, HERE, "a", "1"), Err(Error::Full));
+    assert_eq!(get(&store, HERE, "a"), None);
+    assert_eq!(put(&store, HERE, "a", "1").unwrap().lsn, 1);
+}
+
+#[test]
+fn a_failed_write_that_got_there_shows() {
+    let faulty = Faulty::on(&Disk::default());
+    let store = open(&faulty);
+    put(&store, HERE, "a", "1").unwrap();
+    assert_eq!(get(&store, HERE, "a").as_deref(), Some("1"));
+    faulty.next(Fault::Kept);
+    assert!(matches!(put(&store, HERE, "a", "2"), Err(Error::Unknown(_))));
+    assert_eq!(get(&store, HERE, "a").as_deref(), Some("2"));
+    assert_eq!(put(&store, HERE, "a", "3").unwrap().lsn, 3);
+}
+
+#[test]
+fn every_job_of_a_failed_group_is_unknown() {
+    let faulty = Faulty::on(&Disk::default());
+    let options = LocalOptions { manual: true, ..LocalOptions::default() };
+    let store = Local::on(faulty.clone(), options).unwrap();
+    let tickets: Vec<_> = (0..3).map(|n| submit(&store, Bucket(n), &puts("a", "1"))).collect();
+    store.begin_group();
+    faulty.next(Fault::Lost);
+    store.publish_group();
+    for ticket in tickets {
+        assert!(matches!(ticket.wait(), Err(Error::Unknown(_))));
+    }
+    assert!(dump(&store).is_empty());
+}
+
+#[test]
+fn a_draft_from_before_the_failure_is_made_again() {
+    let faulty = Faulty::on(&Disk::default());
+    let options = LocalOptions { manual: true, ..LocalOptions::default() };
+    let store = Local::on(faulty.clone(), options).unwrap();
+    let appends = common::Change { reads: Some("a".to_owned()), ..puts("a", "x") };
+    let lost = submit(&store, HERE, &appends);
+    store.begin_group();
+    // Drafted against nothing, while the first is on its way.
+    let late = submit(&store, HERE, &appends);
+    faulty.next(Fault::Kept);
+    store.publish_group();
+    assert!(matches!(lost.wait(), Err(Error::Unknown(_))));
+    store.begin_group();
+    store.publish_group();
+    late.wait().unwrap();
+    assert_eq!(get(&store, HERE, "a").as_deref(), Some("xx"));
+}
+
+#[test]
+fn a_store_that_does_not_open_again_says_so_and_keeps_trying() {
+    let faulty = Faulty::on(&Disk::default());
+    let store = open(&faulty);
+    put(&store, HERE, "a", "1").unwrap();
+    faulty.reopens_fail.store(2, SeqCst);
+    faulty.next(Fault::Lost);
+    assert!(matches!(put(&store, HERE, "a", "2"), Err(Error::Unknown(_))));
+
+    let Err(Error::Unavailable(why)) = store.writable() else { panic!("it is writable") };
+    assert!(why.contains("the disk is on fire"), "{why}");
+    assert!(matches!(put(&store, HERE, "a", "2"), Err(Error::Unavailable(_))));
+    assert!(matches!(store.snapshot().err(), Some(Error::Unavailable(_))));
+    assert!(matches!(store.clock(), Err(Error::Unavailable(_))));
+    assert!(store.clear(HERE, &dayfly_storage::KeyRange::prefix(b""), 1).is_err());
+
+    while store.writable().is_err() {
+        std::thread::yield_now();
+    }
+    assert_eq!(faulty.reopens_fail.load(SeqCst), 0);
+    assert_eq!(put(&store, HERE, "a", "2").unwrap().lsn, 2);
+}
+
+#[test]
+fn a_panic_of_the_engine_does_not_stop_the_committer() {
+    let faulty = Faulty::on(&Disk::default());
+    let store = open(&faulty);
+    faulty.next(Fault::Panics);
+    assert!(matches!(put(&store, HERE, "a", "1"), Err(Error::Unknown(_))));
+    assert_eq!(put(&store, HERE, "a", "2").unwrap().lsn, 1);
+}
+
+#[test]
+fn a_time_that_could_not_be_kept_is_not_shown() {
+    let faulty = Faulty::on(&Disk::default());
+    let wall = Arc::new(HandWall::at(1000));
+    let options = LocalOptions { test_clock: true, ..at(&wall) };
+    let store = Local::on(faulty.clone(), options).unwrap();
+    assert_eq!(store.clock().unwrap().now, 1000);
+    faulty.next(Fault::Lost);
+    assert_eq!(store.move_clock(Step::Advance(50)), Err(Refused::Storage(broken())));
+    assert!(store.clock().unwrap().now <= 1003);
+
+    wall.set(2000);
+    faulty.next(Fault::Lost);
+    assert!(store.snapshot().is_err());
+    assert_eq!(store.snapshot().unwrap().now(), 2000);
+}
+
+#[test]
+fn a_power_cut_takes_nothing_that_was_answered() {
+    let disk = Disk::default();
+    let wall = Arc::new(HandWall::at(1000));
+    let store = Local::on(Memory::on(&disk), at(&wall)).unwrap();
+    for n in 0..20 {
+        wall.set(1000 + n);
+        put(&store, Bucket(n % 2), &format!("key {n}"), "1").unwrap();
+        let shown = dump(&store);
+        let now = store.snapshot().unwrap().now();
+        let after = Local::on(Memory::on(&disk.after_power_cut()), at(&wall)).unwrap();
+        assert_eq!(dump(&after), shown);
+        assert!(after.snapshot().unwrap().now() >= now);
+    }
+}
+
+#[test]
+fn a_power_cut_in_relaxed_mode_takes_the_tail_but_no_time() {
+    let disk = Disk::default();
+    let wall = Arc::new(HandWall::at(1000));
+    let relaxed = LocalOptions { durability: Durability::Relaxed, ..at(&wall) };
+    let store = Local::on(Memory::on(&disk), relaxed).unwrap();
+    put(&store, HERE, "a", "1").unwrap();
+    store.tick().unwrap();
+    put(&store, HERE, "a", "2").unwrap();
+
+    let cut = Local::on(Memory::on(&disk.after_power_cut()), at(&wall)).unwrap();
+    assert_eq!(get(&cut, HERE, "a").as_deref(), Some("1"));
+    let killed = Local::on(Memory::on(&disk.after_kill()), at(&wall)).unwrap();
+    assert_eq!(get(&killed, HERE, "a").as_deref(), Some("2"));
+    // The same lsn again, but another opening.
+    assert_eq!(put(&cut, HERE, "a", "3").unwrap().lsn, 2);
+    assert_eq!(put(&cut, HERE, "a", "3").unwrap().opened, 2);
+
+    for second in [1001, 1010, 1011, 1500] {
+        wall.set(second);
+        put(&store, HERE, "a", "4").unwrap();
+        let now = store.snapshot().unwrap().now();
+        let cut = Local::on(Memory::on(&disk.after_power_cut()), at(&wall)).unwrap();
+        assert!(cut.snapshot().unwrap().now() >= now);
+    }
+}
+
+#[test]
+fn a_group_in_flight_is_gone_after_a_power_cut() {
+    let disk = Disk::default();
+    let options = LocalOptions { manual: true, ..LocalOptions::default() };
+    let store = Local::on(Memory::on(&disk), options).unwrap();
+    let ticket = submit(&store, HERE, &puts("a", "1"));
+    store.begin_group();
+    let cut = Local::on(Memory::on(&disk.after_power_cut()), LocalOptions::default()).unwrap();
+    assert!(dump(&cut).is_empty());
+    store.publish_group();
+    assert_eq!(ticket.wait().unwrap().lsn, 1);
+}
+
+#[test]
+fn closing_answers_what_waits() {
+    let store = Local::memory(LocalOptions::default()).unwrap();
+    let tickets: Vec<_> =
+        (0..100).map(|n| submit(&store, HERE, &puts("a", &n.to_string()))).collect();
+    store.close().unwrap();
+    let lsns: Vec<u64> = tickets.into_iter().map(|ticket| ticket.wait().unwrap().lsn).collect();
+    assert!(lsns.is_sorted() && lsns.len() == 100);
+}
+
+#[test]
+fn too_many_waiting_writes_are_refused() {
+    let options = LocalOptions { manual: true, ..LocalOptions::default() };
+    let store = Local::memory(options).unwrap();
+    let tickets: Vec<_> = (0..20_000).map(|_| submit(&store, HERE, &puts("a", "1"))).collect();
+    store.close().unwrap();
+    let answers: Vec<_> = tickets.into_iter().map(dayfly_storage::Ticket::wait).collect();
+    let refused = answers.iter().filter(|answer| answer.is_err()).count();
+    assert_eq!(refused, 20_000 - 16_384);
+    assert_eq!(answers[0].as_ref().unwrap().lsn, 1);
+    assert!(matches!(answers[19_999], Err(Error::Unavailable(_))));
+}

@@ -1,0 +1,287 @@
+//! What an embedded store does with its folder, and what outlives a restart.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
+
+mod common;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use common::{at, deletes, dump, get, put, submit};
+use dayfly_storage::clock::{HandWall, Step, Wall};
+use dayfly_storage::{Bucket, Durability, Embedded, Error, Local, LocalOptions, Store};
+
+const HERE: Bucket = Bucket(1);
+
+fn open(path: &Path) -> Local<Embedded> {
+    Local::open(path, LocalOptions::default()).unwrap()
+}
+
+/// The sentence with which a folder is refused.
+fn refusal(path: &Path, options: LocalOptions) -> String {
+    match Local::open(path, options) {
+        Err(Error::Unavailable(sentence)) => sentence,
+        Err(other) => panic!("refused with {other:?}"),
+        Ok(_) => panic!("opened"),
+    }
+}
+
+#[test]
+fn a_folder_in_use_is_refused_until_it_is_closed() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = open(folder.path());
+    put(&first, HERE, "a", "1").unwrap();
+
+    let sentence = refusal(folder.path(), LocalOptions::default());
+    assert!(sentence.contains(folder.path().to_str().unwrap()), "{sentence}");
+    assert!(sentence.contains("in use by another dayfly"), "{sentence}");
+
+    first.close().unwrap();
+    let second = open(folder.path());
+    assert_eq!(get(&second, HERE, "a").as_deref(), Some("1"));
+}
+
+#[test]
+fn a_newer_format_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    open(folder.path()).close().unwrap();
+    let format = folder.path().join("dayfly.format");
+    assert_eq!(std::fs::read_to_string(&format).unwrap(), "dayfly 1\n");
+
+    std::fs::write(&format, "dayfly 2\n").unwrap();
+    let sentence = refusal(folder.path(), LocalOptions::default());
+    assert!(sentence.contains("has format 2"), "{sentence}");
+    assert!(sentence.contains("Start the version that wrote it"), "{sentence}");
+
+    std::fs::write(&format, "something else").unwrap();
+    let sentence = refusal(folder.path(), LocalOptions::default());
+    assert!(sentence.contains("does not say which format"), "{sentence}");
+}
+
+#[test]
+fn a_folder_with_other_files_is_refused_and_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("letter.txt"), "dear").unwrap();
+    let sentence = refusal(folder.path(), LocalOptions::default());
+    assert!(sentence.contains("holds other files"), "{sentence}");
+    let entries: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
+    assert_eq!(entries.len(), 1);
+}
+
+#[test]
+fn a_file_in_the_place_of_the_folder_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file");
+    std::fs::write(&path, "").unwrap();
+    let sentence = refusal(&path, LocalOptions::default());
+    assert!(sentence.contains("cannot be used"), "{sentence}");
+}
+
+#[test]
+fn a_folder_whose_making_was_cut_short_is_made_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let half = folder.path().join("fjall");
+    std::fs::create_dir(&half).unwrap();
+    std::fs::write(half.join("0.jnl"), "half").unwrap();
+    std::fs::write(folder.path().join("dayfly.lock"), "").unwrap();
+    put(&open(folder.path()), HERE, "a", "1").unwrap();
+}
+
+#[test]
+fn missing_folders_are_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a/b");
+    put(&open(&path), HERE, "a", "1").unwrap();
+    assert_eq!(get(&open(&path), HERE, "a").as_deref(), Some("1"));
+}
+
+#[test]
+fn everything_outlives_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut shown = Vec::new();
+    for clean in [true, false, true] {
+        let store = open(folder.path());
+        if !shown.is_empty() {
+            assert_eq!(dump(&store), shown);
+        }
+        for n in 0..20 {
+            put(&store, Bucket(n % 3), &format!("key {n}"), "value").unwrap();
+        }
+        submit(&store, HERE, &deletes("key 4")).wait().unwrap();
+        shown = dump(&store);
+        if clean {
+            store.close().unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_clean_close_leaves_nothing_to_replay() {
+    let folder = tempfile::tempdir().unwrap();
+    for round in 0..3 {
+        let store = open(folder.path());
+        for n in 0..50 {
+            put(&store, HERE, &format!("key {n}"), &noise(n, 1000)).unwrap();
+        }
+        store.close().unwrap();
+        drop(store);
+        let journals: Vec<_> = std::fs::read_dir(folder.path().join("fjall"))
+            .unwrap()
+            .map(|entry| entry.unwrap())
+            .filter(|entry| entry.path().extension().is_some_and(|end| end == "jnl"))
+            .map(|entry| (entry.file_name(), entry.metadata().unwrap().len()))
+            .collect();
+        assert_eq!(journals, [(format!("{}.jnl", round + 1).into(), 0)]);
+    }
+    assert_eq!(dump(&open(folder.path()))[0].2.len(), 50);
+}
+
+#[test]
+fn every_opening_is_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    for expected in 1..=3 {
+        assert_eq!(put(&open(folder.path()), HERE, "a", "1").unwrap().opened, expected);
+    }
+}
+
+#[test]
+fn a_restart_with_an_older_clock_does_not_turn_time_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let wall = Arc::new(HandWall::at(5000));
+    let open = || Local::open(folder.path(), at(&wall)).unwrap();
+    assert_eq!(open().snapshot().unwrap().now(), 5000);
+    // No clean close: the lease, three seconds ahead, is the floor.
+    wall.set(100);
+    let store = open();
+    assert_eq!(store.snapshot().unwrap().now(), 5003);
+    store.close().unwrap();
+    // Crashes and restarts do not push it further.
+    for _ in 0..3 {
+        assert_eq!(open().snapshot().unwrap().now(), 5003);
+    }
+    wall.set(6000);
+    assert_eq!(open().snapshot().unwrap().now(), 6000);
+}
+
+#[test]
+fn a_clean_restart_does_not_stop_the_clock() {
+    let folder = tempfile::tempdir().unwrap();
+    let wall = Arc::new(HandWall::at(5000));
+    let store = Local::open(folder.path(), at(&wall)).unwrap();
+    assert_eq!(store.snapshot().unwrap().now(), 5000);
+    store.close().unwrap();
+    wall.set(5001);
+    let store = Local::open(folder.path(), at(&wall)).unwrap();
+    assert_eq!(store.snapshot().unwrap().now(), 5001);
+}
+
+#[test]
+fn a_moved_clock_is_kept_and_needs_the_flag() {
+    let folder = tempfile::tempdir().unwrap();
+    let wall = Arc::new(HandWall::at(5000));
+    let with = || LocalOptions { test_clock: true, ..at(&wall) };
+    let store = Local::open(folder.path(), with()).unwrap();
+    store.move_clock(Step::Advance(1000)).unwrap();
+    store.move_clock(Step::Freeze).unwrap();
+    drop(store);
+
+    let sentence = refusal(folder.path(), at(&wall));
+    assert!(sentence.contains("Start with --test-clock"), "{sentence}");
+
+    wall.set(5010);
+    let store = Local::open(folder.path(), with()).unwrap();
+    let reading = store.clock().unwrap();
+    assert_eq!((reading.now, reading.frozen, reading.offset_seconds), (6000, true, 990));
+    let reading = store.move_clock(Step::Run).unwrap();
+    assert_eq!((reading.now, reading.frozen, reading.offset_seconds), (6000, false, 990));
+    store.close().unwrap();
+    wall.set(5020);
+    let store = Local::open(folder.path(), with()).unwrap();
+    assert_eq!(store.clock().unwrap().now, 6010);
+    assert_eq!(wall.seconds(), 5020);
+}
+
+#[test]
+fn a_folder_whose_clock_was_never_moved_opens_without_the_flag() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = LocalOptions { test_clock: true, ..LocalOptions::default() };
+    put(&Local::open(folder.path(), options).unwrap(), HERE, "a", "1").unwrap();
+    put(&open(folder.path()), HERE, "a", "2").unwrap();
+}
+
+#[test]
+fn an_idle_store_writes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let wall = Arc::new(HandWall::at(5000));
+    let store = Local::open(folder.path(), at(&wall)).unwrap();
+    let journal = folder.path().join("fjall/0.jnl");
+    let before = std::fs::read(&journal).unwrap();
+    for second in 5000..5100 {
+        wall.set(second);
+        store.tick().unwrap();
+    }
+    assert!(std::fs::read(&journal).unwrap() == before);
+
+    // Asked for the time, it keeps the lease ahead of the need.
+    store.snapshot().unwrap();
+    wall.set(5101);
+    store.tick().unwrap();
+    assert!(std::fs::read(&journal).unwrap() != before);
+}
+
+#[test]
+fn a_relaxed_store_keeps_its_writes_over_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let relaxed = || LocalOptions { durability: Durability::Relaxed, ..LocalOptions::default() };
+    let store = Local::open(folder.path(), relaxed()).unwrap();
+    put(&store, HERE, "a", "1").unwrap();
+    store.tick().unwrap();
+    put(&store, HERE, "a", "2").unwrap();
+    drop(store);
+    let store = Local::open(folder.path(), relaxed()).unwrap();
+    assert_eq!(get(&store, HERE, "a").as_deref(), Some("2"));
+}
+
+#[test]
+fn figures_tell_the_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    put(&store, HERE, "a", "1").unwrap();
+    let figures = store.figures();
+    assert_eq!((figures.commits, figures.groups), (1, 1));
+    assert!(figures.free_bytes.is_some_and(|bytes| bytes > 0));
+    // The journal's 64 MiB that are not written yet do not count.
+    assert!(figures.disk_bytes > 0 && figures.disk_bytes < 10_000_000, "{figures:?}");
+}
+
+#[test]
+fn compaction_gives_back_what_was_deleted() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    for n in 0..200_u32 {
+        put(&store, HERE, &format!("key {n}"), &noise(n, 4000)).unwrap();
+    }
+    store.compact().unwrap();
+    let tables = || tables_bytes(&folder.path().join("fjall/keyspaces/1/tables"));
+    let before = tables();
+    for n in 1..200 {
+        submit(&store, HERE, &deletes(&format!("key {n}"))).wait().unwrap();
+    }
+    store.compact().unwrap();
+    assert!(tables() < before / 4, "{} of {before} bytes are left", tables());
+    assert_eq!(dump(&store)[0].2.len(), 1);
+}
+
+/// Text that does not compress well.
+fn noise(seed: u32, length: usize) -> String {
+    let mut state = seed;
+    let mut next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        char::from(b' ' + u8::try_from((state >> 16) % 95).unwrap())
+    };
+    (0..length).map(|_| next()).collect()
+}
+
+fn tables_bytes(path: &Path) -> u64 {
+    std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().metadata().unwrap().len()).sum()
+}
