@@ -1,0 +1,366 @@
+//! Which databases and containers there are, and how a request finds them.
+//!
+//! A request names its container by name or by RID; the name is tried first,
+//! so that a database called like a RID still works. What was found is kept
+//! parsed, and used again while the catalog has not changed: a request that
+//! meets a known container reads nothing.
+
+use std::sync::Arc;
+
+use dayfly_model::container::ContainerDefinition;
+use dayfly_model::epk::{self, Epk};
+use dayfly_model::partition_key::PartitionKey;
+use dayfly_model::rid::{ContainerRid, DatabaseRid};
+use dayfly_model::{Error, ErrorKind, Result, Timestamp};
+use dayfly_storage::{Bucket, Direction, KeyRange, Pair, Snapshot, View};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::keys::{self, CATALOG};
+use crate::record;
+use crate::reply::storage_failed;
+
+/// How many containers are kept parsed.
+const CACHE_CONTAINERS: usize = 10_000;
+
+/// A database, as it is stored.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Database {
+    pub(crate) id: String,
+    pub(crate) number: u32,
+    pub(crate) ts: u64,
+    pub(crate) version: u64,
+    pub(crate) opened: u32,
+}
+
+impl Database {
+    pub(crate) fn rid(&self) -> String {
+        DatabaseRid(self.number).encode()
+    }
+
+    pub(crate) fn etag(&self) -> String {
+        record::etag(0, self.opened, self.version)
+    }
+
+    pub(crate) fn to_json(&self) -> Value {
+        let rid = self.rid();
+        json!({
+            "id": self.id,
+            "_rid": rid,
+            "_self": format!("dbs/{rid}/"),
+            "_etag": self.etag(),
+            "_colls": "colls/",
+            "_users": "users/",
+            "_ts": self.ts,
+        })
+    }
+}
+
+/// A container, as it is stored.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct ContainerRecord {
+    pub(crate) database: u32,
+    pub(crate) number: u32,
+    pub(crate) definition: ContainerDefinition,
+    /// Grows with every change of the definition.
+    pub(crate) epoch: u64,
+    /// How many buckets it has.
+    pub(crate) slices: usize,
+    /// How many partition key ranges clients see.
+    pub(crate) ranges: usize,
+    pub(crate) ts: u64,
+    pub(crate) version: u64,
+    pub(crate) opened: u32,
+}
+
+/// A partition key range that clients see.
+#[derive(Clone, Debug)]
+pub(crate) struct Range {
+    pub(crate) id: Arc<str>,
+    pub(crate) min: Epk,
+    /// `None`: up to the end.
+    pub(crate) max: Option<Epk>,
+}
+
+/// A container, ready to be used.
+#[derive(Debug)]
+pub(crate) struct Container {
+    pub(crate) number: u32,
+    pub(crate) rid: ContainerRid,
+    pub(crate) rid_text: Arc<str>,
+    /// `dbs/{name}/colls/{name}`.
+    pub(crate) names: Arc<str>,
+    /// `dbs/{rid}/colls/{rid}/`.
+    pub(crate) self_link: String,
+    pub(crate) record: ContainerRecord,
+    pub(crate) ranges: Vec<Range>,
+    /// Where each bucket but the first starts.
+    slices: Vec<Epk>,
+}
+
+impl Container {
+    pub(crate) fn new(database: &Database, record: ContainerRecord) -> Container {
+        let definition = &record.definition;
+        let rid = ContainerRid { database: database.number, container: record.number };
+        let rid_text: Arc<str> = rid.encode().into();
+        let ranges = ranges(epk::boundaries(&definition.partition_key, record.ranges));
+        Container {
+            number: record.number,
+            rid,
+            self_link: format!("dbs/{}/colls/{rid_text}/", database.rid()),
+            rid_text,
+            names: format!("dbs/{}/colls/{}", database.id, definition.id).into(),
+            slices: slices(&ranges, record.slices),
+            ranges,
+            record,
+        }
+    }
+
+    pub(crate) fn definition(&self) -> &ContainerDefinition {
+        &self.record.definition
+    }
+
+    pub(crate) fn etag(&self) -> String {
+        record::etag(0, self.record.opened, self.record.version)
+    }
+
+    /// All buckets, in the order of what they hold.
+    pub(crate) fn buckets(&self) -> impl Iterator<Item = Bucket> {
+        (0..self.record.slices).map(|slice| keys::bucket(self.number, slice))
+    }
+
+    /// The bucket of a logical partition.
+    pub(crate) fn bucket(&self, epk: &Epk) -> Bucket {
+        let slice = self.slices.partition_point(|start| start.0 <= epk.0);
+        keys::bucket(self.number, slice)
+    }
+
+    /// The range of a logical partition.
+    pub(crate) fn range(&self, epk: &Epk) -> Option<&Range> {
+        let after = self.ranges.partition_point(|range| range.min.0 <= epk.0);
+        self.ranges.get(after.checked_sub(1)?)
+    }
+
+    pub(crate) fn epk(&self, key: &PartitionKey) -> Epk {
+        epk::of(&self.definition().partition_key, key)
+    }
+
+    pub(crate) fn to_json(&self) -> Value {
+        let mut body: Map<String, Value> = self.definition().to_json();
+        let system = json!({
+            "_rid": &*self.rid_text,
+            "_self": self.self_link,
+            "_etag": self.etag(),
+            "_docs": "docs/",
+            "_sprocs": "sprocs/",
+            "_triggers": "triggers/",
+            "_udfs": "udfs/",
+            "_conflicts": "conflicts/",
+            "_ts": self.record.ts,
+        });
+        if let Value::Object(system) = system {
+            body.extend(system);
+        }
+        Value::Object(body)
+    }
+}
+
+fn ranges(starts: Vec<Epk>) -> Vec<Range> {
+    let mut mins = vec![Epk(Vec::new())];
+    mins.extend(starts);
+    let maxs = mins.iter().skip(1).cloned().map(Some).chain([None]);
+    mins.iter()
+        .zip(maxs)
+        .enumerate()
+        .map(|(id, (min, max))| Range { id: id.to_string().into(), min: min.clone(), max })
+        .collect()
+}
+
+/// Where each bucket but the first starts: always where a range starts, so
+/// that a range lies in one bucket and has its order.
+fn slices(ranges: &[Range], slices: usize) -> Vec<Epk> {
+    (1..slices)
+        .filter_map(|slice| ranges.get((slice * ranges.len()).div_ceil(slices)))
+        .map(|range| range.min.clone())
+        .collect()
+}
+
+/// Reading the catalog: from a snapshot, or from inside a plan.
+pub(crate) trait CatalogView {
+    fn get(&self, key: &[u8]) -> dayfly_storage::Result<Option<bytes::Bytes>>;
+    fn scan(&self, range: &KeyRange, limit: usize) -> dayfly_storage::Result<Vec<Pair>>;
+}
+
+impl CatalogView for dyn Snapshot + '_ {
+    fn get(&self, key: &[u8]) -> dayfly_storage::Result<Option<bytes::Bytes>> {
+        Snapshot::get(self, CATALOG, key)
+    }
+
+    fn scan(&self, range: &KeyRange, limit: usize) -> dayfly_storage::Result<Vec<Pair>> {
+        Snapshot::scan(self, CATALOG, range, Direction::Forward, limit)
+    }
+}
+
+impl CatalogView for View<'_> {
+    fn get(&self, key: &[u8]) -> dayfly_storage::Result<Option<bytes::Bytes>> {
+        View::get(self, key)
+    }
+
+    fn scan(&self, range: &KeyRange, limit: usize) -> dayfly_storage::Result<Vec<Pair>> {
+        View::scan(self, range, Direction::Forward, limit)
+    }
+}
+
+/// A database, and whether it was named by its RID.
+pub(crate) struct Found<T> {
+    pub(crate) value: T,
+    pub(crate) by_rid: bool,
+}
+
+/// The database called `segment`, by name or RID.
+pub(crate) fn find_database<V: CatalogView + ?Sized>(
+    view: &V,
+    segment: &str,
+) -> Result<Option<Found<Database>>> {
+    if let Some(database) = read(view, &keys::database(segment))? {
+        return Ok(Some(Found { value: database, by_rid: false }));
+    }
+    let Some(DatabaseRid(number)) = DatabaseRid::parse(segment) else { return Ok(None) };
+    let Some(name) = text(view, &keys::database_name(number))? else { return Ok(None) };
+    let database = read(view, &keys::database(&name))?;
+    Ok(database.map(|value| Found { value, by_rid: true }))
+}
+
+/// The database called `segment`; it must be there.
+pub(crate) fn open_database<V: CatalogView + ?Sized>(
+    view: &V,
+    segment: &str,
+) -> Result<Found<Database>> {
+    find_database(view, segment)?.ok_or_else(|| not_found(ErrorKind::OwnerNotFound))
+}
+
+/// The stored form of the container called `segment` in `database`.
+pub(crate) fn find_container_record<V: CatalogView + ?Sized>(
+    view: &V,
+    database: &Found<Database>,
+    segment: &str,
+) -> Result<Option<ContainerRecord>> {
+    let number = database.value.number;
+    if !database.by_rid {
+        return read(view, &keys::container(number, segment));
+    }
+    let Some(rid) = ContainerRid::parse(segment) else { return Ok(None) };
+    if rid.database != number {
+        return Ok(None);
+    }
+    match text(view, &keys::container_name(number, rid.container))? {
+        Some(name) => read(view, &keys::container(number, &name)),
+        None => Ok(None),
+    }
+}
+
+/// The error for a resource, or the owner of one, that is not there.
+pub(crate) fn not_found(kind: ErrorKind) -> Error {
+    let message = match kind {
+        ErrorKind::OwnerNotFound => "Owner resource does not exist",
+        _ => "Entity with the specified id does not exist in the system.",
+    };
+    Error::new(kind, message)
+}
+
+/// A stored value, read.
+pub(crate) fn read<V: CatalogView + ?Sized, T: for<'de> Deserialize<'de>>(
+    view: &V,
+    key: &[u8],
+) -> Result<Option<T>> {
+    let bytes = view.get(key).map_err(storage_failed)?;
+    bytes.map(|bytes| decode(&bytes)).transpose()
+}
+
+/// What a catalog row holds.
+pub(crate) fn decode<T: for<'de> Deserialize<'de>>(bytes: &[u8]) -> Result<T> {
+    serde_json::from_slice(bytes).map_err(|why| {
+        storage_failed(dayfly_storage::Error::Corrupt(format!("the catalog: {why}")))
+    })
+}
+
+/// A catalog row.
+pub(crate) fn encode<T: Serialize>(value: &T) -> Vec<u8> {
+    // Our own plain structs; there is nothing in them that JSON cannot hold.
+    serde_json::to_vec(value).unwrap_or_default()
+}
+
+fn text<V: CatalogView + ?Sized>(view: &V, key: &[u8]) -> Result<Option<String>> {
+    let bytes = view.get(key).map_err(storage_failed)?;
+    Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+}
+
+/// Containers that were met before.
+pub(crate) struct Catalog {
+    known: quick_cache::sync::Cache<Name, Known>,
+}
+
+/// A database and a container, as requests name them.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Name(String, String);
+
+impl quick_cache::Equivalent<Name> for (&str, &str) {
+    fn equivalent(&self, name: &Name) -> bool {
+        self.0 == name.0 && self.1 == name.1
+    }
+}
+
+#[derive(Clone)]
+struct Known {
+    /// The catalog's commit this was read at.
+    lsn: u64,
+    by_rid: bool,
+    container: Arc<Container>,
+}
+
+impl Catalog {
+    pub(crate) fn new() -> Self {
+        Catalog { known: quick_cache::sync::Cache::new(CACHE_CONTAINERS) }
+    }
+
+    /// The container that a request names; it must be there. `missing` is the
+    /// error when only the container is not there.
+    pub(crate) fn open(
+        &self,
+        snapshot: &dyn Snapshot,
+        database: &str,
+        container: &str,
+        missing: ErrorKind,
+    ) -> Result<Found<Arc<Container>>> {
+        let lsn = snapshot.head(CATALOG).lsn;
+        let known = self.known.get(&(database, container));
+        if let Some(known) = &known
+            && known.lsn == lsn
+        {
+            return Ok(Found { value: Arc::clone(&known.container), by_rid: known.by_rid });
+        }
+
+        let name = Name(database.to_owned(), container.to_owned());
+        let owner = open_database(snapshot, database)?;
+        let record = find_container_record(snapshot, &owner, container)?
+            .ok_or_else(|| not_found(missing))?;
+        let container = match known {
+            Some(known) if same(&known.container.record, &record) => known.container,
+            _ => Arc::new(Container::new(&owner.value, record)),
+        };
+        let found = Known { lsn, by_rid: owner.by_rid, container: Arc::clone(&container) };
+        self.known.insert(name, found);
+        Ok(Found { value: container, by_rid: owner.by_rid })
+    }
+}
+
+fn same(known: &ContainerRecord, record: &ContainerRecord) -> bool {
+    known.number == record.number
+        && known.version == record.version
+        && known.opened == record.opened
+}
+
+/// The time of a snapshot.
+pub(crate) fn now(snapshot: &dyn Snapshot) -> Timestamp {
+    Timestamp(snapshot.now())
+}

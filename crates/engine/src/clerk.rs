@@ -1,0 +1,200 @@
+//! The clerk keeps the catalog: databases, containers and their definitions
+//! change one at a time, on a thread of their own, since such a change is
+//! several commits in a row and waits for each.
+
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex};
+
+use dayfly_model::ttl::ContainerTtl;
+use dayfly_model::{Error, ErrorKind, Result};
+use dayfly_storage::{Bucket, Draft, Plan, Room, Snapshot, View, commit};
+
+use crate::Shared;
+use crate::catalog;
+use crate::containers::Install;
+use crate::keys;
+use crate::reply::Reply;
+
+/// How many changes may wait.
+const WAITING_MAX: usize = 1024;
+
+type Change = Box<dyn FnOnce(&Clerk<'_>) -> Reply + Send>;
+
+struct Letter {
+    change: Change,
+    answer: oneshot::Sender<Reply>,
+}
+
+/// Where changes of the catalog are handed in.
+pub(crate) struct Desk {
+    letters: Mutex<Option<SyncSender<Letter>>>,
+    thread: Mutex<Option<std::thread::JoinHandle<()>>>,
+}
+
+impl Desk {
+    /// Starts the clerk.
+    pub(crate) fn open(shared: Arc<Shared>) -> std::io::Result<Desk> {
+        let (sender, receiver) = sync_channel(WAITING_MAX);
+        let thread = std::thread::Builder::new()
+            .name("dayfly-clerk".to_owned())
+            .spawn(move || work(&shared, &receiver))?;
+        Ok(Desk { letters: Mutex::new(Some(sender)), thread: Mutex::new(Some(thread)) })
+    }
+
+    /// Hands in a change. The answer comes when it is done.
+    pub(crate) fn hand_in(
+        &self,
+        change: impl FnOnce(&Clerk<'_>) -> Reply + Send + 'static,
+    ) -> oneshot::Receiver<Reply> {
+        let (answer, receiver) = oneshot::channel();
+        let letter = Letter { change: Box::new(change), answer };
+        let letters = self.letters.lock().ok().and_then(|letters| letters.clone());
+        let refused = match letters.map(|letters| letters.try_send(letter)) {
+            Some(Ok(())) => None,
+            Some(Err(TrySendError::Full(letter))) => {
+                Some((letter, "Too many changes of databases and containers are waiting."))
+            }
+            // The letter is gone with the desk; its sender answers for us.
+            Some(Err(TrySendError::Disconnected(_))) | None => None,
+        };
+        if let Some((letter, why)) = refused {
+            let error = Error::new(ErrorKind::ServiceUnavailable, why);
+            let _ = letter.answer.send(error.into());
+        }
+        receiver
+    }
+
+    /// Stops the clerk after the changes that wait.
+    pub(crate) fn close(&self) {
+        if let Ok(mut letters) = self.letters.lock() {
+            letters.take();
+        }
+        let thread = self.thread.lock().ok().and_then(|mut thread| thread.take());
+        if let Some(thread) = thread {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The folder must be free when the engine is gone.
+impl Drop for Desk {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+fn work(shared: &Shared, letters: &Receiver<Letter>) {
+    let clerk = Clerk { shared };
+    while let Ok(letter) = letters.recv() {
+        let change = std::panic::AssertUnwindSafe(|| (letter.change)(&clerk));
+        let reply = std::panic::catch_unwind(change).unwrap_or_else(|_| {
+            Error::new(ErrorKind::Internal, "The change could not be carried out.").into()
+        });
+        let _ = letter.answer.send(reply);
+    }
+}
+
+/// What a change of the catalog works with.
+pub(crate) struct Clerk<'a> {
+    shared: &'a Shared,
+}
+
+impl<'a> Clerk<'a> {
+    pub(crate) fn new(shared: &'a Shared) -> Self {
+        Clerk { shared }
+    }
+
+    pub(crate) fn strict(&self) -> bool {
+        self.shared.settings.strict
+    }
+
+    pub(crate) fn slices(&self) -> usize {
+        self.shared.settings.slices.clamp(1, 256)
+    }
+
+    /// A container number that was never given out.
+    pub(crate) fn next_container(&self) -> u32 {
+        self.shared.last_container.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Answers from one snapshot of the catalog. Nobody else changes the
+    /// catalog meanwhile.
+    pub(crate) fn answer(&self, change: impl FnOnce(&dyn Snapshot) -> Result<Reply>) -> Reply {
+        match self.shared.store.snapshot() {
+            Ok(snapshot) => change(&*snapshot)
+                .unwrap_or_else(|error| Reply::failed(error, catalog::now(&*snapshot))),
+            Err(error) => error.into(),
+        }
+    }
+
+    /// Commits a change of the catalog.
+    pub(crate) fn commit<F>(&self, plan: CatalogPlan<F>) -> Reply
+    where
+        CatalogPlan<F>: Plan<Done = Reply, Refusal = Reply>,
+    {
+        commit(&*self.shared.store, keys::CATALOG, plan).wait().unwrap_or_else(|refusal| refusal)
+    }
+
+    /// Installs a definition in the heads of a container's buckets.
+    pub(crate) fn install(
+        &self,
+        buckets: impl IntoIterator<Item = Bucket>,
+        epoch: u64,
+        default: Option<ContainerTtl>,
+    ) -> Result<()> {
+        for bucket in buckets {
+            let done = commit(&*self.shared.store, bucket, Install { epoch, default }).wait();
+            if let Err(Reply { outcome: Err(error), .. }) = done {
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells the buckets of a deleted container that it is gone, so that no
+    /// write that is under way lands in them. The catalog says so already; if
+    /// this fails, the purge does it.
+    pub(crate) fn close_buckets(&self, buckets: &[Bucket]) {
+        for bucket in buckets {
+            if let Err(error) = self.install([*bucket], u64::MAX, None) {
+                tracing::warn!(%error, bucket = bucket.0, "a deleted container's bucket stays open");
+            }
+        }
+    }
+}
+
+/// A change of the catalog as a plan.
+pub(crate) struct CatalogPlan<F> {
+    draft: F,
+    room: Room,
+}
+
+impl<F> CatalogPlan<F> {
+    /// A change that adds.
+    pub(crate) fn grows(draft: F) -> Self {
+        CatalogPlan { draft, room: Room::Grows }
+    }
+
+    /// A change that removes, or must go on with a full disk.
+    pub(crate) fn frees(draft: F) -> Self {
+        CatalogPlan { draft, room: Room::Frees }
+    }
+}
+
+impl<F> Plan for CatalogPlan<F>
+where
+    F: Fn(&View<'_>) -> Result<Draft<Reply>> + Send + 'static,
+{
+    type Done = Reply;
+    type Refusal = Reply;
+
+    fn draft(&self, view: &View<'_>) -> Result<Draft<Reply>, Reply> {
+        (self.draft)(view)
+            .map_err(|error| Reply::failed(error, dayfly_model::Timestamp(view.now())))
+    }
+
+    fn room(&self) -> Room {
+        self.room
+    }
+}

@@ -1,0 +1,294 @@
+//! Containers: create, read, list, replace, delete.
+//!
+//! A definition is recorded in the catalog; what the items need of it, the
+//! life policy, is installed in the head of each bucket by a commit of its
+//! own, whose time is the moment of the change. The epoch says which
+//! definition a bucket has; an install that a crash cut off is finished when
+//! the store is opened again.
+
+use std::sync::Arc;
+
+use dayfly_model::container;
+use dayfly_model::rid::ContainerRid;
+use dayfly_model::throughput::Throughput;
+use dayfly_model::ttl::{ContainerTtl, Policy};
+use dayfly_model::{ErrorKind, Result, Timestamp};
+use dayfly_storage::{Batch, Bucket, Draft, Plan, Room, Snapshot, Stamp, View};
+
+use crate::catalog::{self, Container, ContainerRecord, Database, Found, not_found};
+use crate::clerk::{CatalogPlan, Clerk};
+use crate::databases::{CHARGE_CHANGE_RU, CHARGE_LOOK_RU, Numbers, check_condition, feed};
+use crate::head::State;
+use crate::items::{names, taken};
+use crate::keys;
+use crate::list;
+use crate::offers::{self, Offer};
+use crate::operation::{Condition, ContainerScope, Page};
+use crate::record;
+use crate::reply::{Place, Reply, Success};
+use crate::scope::{Opened, check_intended};
+
+impl ContainerRecord {
+    pub(crate) fn rid(&self) -> String {
+        ContainerRid { database: self.database, container: self.number }.encode()
+    }
+
+    pub(crate) fn buckets(&self) -> impl Iterator<Item = Bucket> + use<> {
+        let number = self.number;
+        (0..self.slices).map(move |slice| keys::bucket(number, slice))
+    }
+
+    /// Takes the container out of the catalog, and notes its buckets for the
+    /// purge.
+    pub(crate) fn condemn(&self, key: &[u8], batch: &mut Batch) {
+        batch.delete(key.to_vec());
+        batch.delete(keys::container_name(self.database, self.number));
+        for bucket in self.buckets() {
+            batch.put(keys::condemned(bucket), "");
+        }
+    }
+
+    fn put(&self, batch: &mut Batch) {
+        let id = &self.definition.id;
+        batch.put(keys::container(self.database, id), catalog::encode(self));
+        batch.put(keys::container_name(self.database, self.number), id.to_owned().into_bytes());
+    }
+}
+
+/// What a container has when neither it nor its database says otherwise.
+const THROUGHPUT_DEFAULT: Throughput = Throughput::Manual(400);
+
+/// Makes a container.
+pub(crate) fn create(
+    clerk: &Clerk<'_>,
+    database: &str,
+    definition: &[u8],
+    throughput: Option<Throughput>,
+) -> Reply {
+    clerk.answer(|snapshot| {
+        let owner = catalog::open_database(snapshot, database)?;
+        let definition = container::parse(definition, clerk.strict())?;
+        let name = keys::container(owner.value.number, &definition.id);
+        if catalog::read::<_, ContainerRecord>(snapshot, &name)?.is_some() {
+            return Err(taken());
+        }
+        let shared = offers::has_offer(snapshot, &owner.value.rid())?;
+        let throughput = throughput.or((!shared).then_some(THROUGHPUT_DEFAULT));
+        let slices = clerk.slices();
+        let record = ContainerRecord {
+            database: owner.value.number,
+            number: clerk.next_container(),
+            definition,
+            epoch: 1,
+            slices,
+            ranges: throughput.map_or(1, Throughput::ranges).max(slices),
+            ts: 0,
+            version: 0,
+            opened: 0,
+        };
+        // The heads come first, so that the container is whole when it shows.
+        // Nobody else makes or removes containers meanwhile: there is one
+        // clerk.
+        clerk.install(record.buckets(), record.epoch, Some(record.definition.ttl))?;
+        Ok(record_new(clerk, owner.value, record, throughput))
+    })
+}
+
+fn record_new(
+    clerk: &Clerk<'_>,
+    database: Database,
+    record: ContainerRecord,
+    throughput: Option<Throughput>,
+) -> Reply {
+    clerk.commit(CatalogPlan::grows(move |view: &View<'_>| {
+        let mut numbers = Numbers::read(view)?;
+        let (database, mut record) = (database.clone(), record.clone());
+        Ok(Draft::new(move |stamp: Stamp, batch: &mut Batch| {
+            record.stamp(stamp);
+            record.put(batch);
+            numbers.container = numbers.container.max(record.number);
+            if let Some(throughput) = throughput {
+                numbers.offer += 1;
+                let link = format!("dbs/{}/colls/{}/", database.rid(), record.rid());
+                Offer::new(numbers.offer, throughput, record.rid(), link, stamp).put(batch);
+            }
+            numbers.write(batch);
+            committed(&database, record, 201, stamp)
+        }))
+    }))
+}
+
+impl ContainerRecord {
+    fn stamp(&mut self, stamp: Stamp) {
+        self.ts = stamp.ts;
+        self.version = record::version(stamp, 1);
+        self.opened = stamp.opened;
+    }
+}
+
+fn committed(database: &Database, record: ContainerRecord, status: u16, stamp: Stamp) -> Reply {
+    let container = Container::new(database, record);
+    let place = Place {
+        names: Arc::clone(&container.names),
+        rid: Arc::clone(&container.rid_text),
+        number: container.number,
+        ranges: Vec::new(),
+    };
+    shown(&container, status, Timestamp(stamp.ts), CHARGE_CHANGE_RU).at(place)
+}
+
+fn shown(container: &Container, status: u16, now: Timestamp, charge_ru: f64) -> Reply {
+    let body = container.to_json().to_string();
+    let success = Success { etag: Some(container.etag()), ..Success::new(status, body) };
+    Reply::ok(success, now, charge_ru)
+}
+
+/// Shows a container.
+pub(crate) fn read(opened: &Opened, condition: &Condition, quota: bool) -> Reply {
+    let mut reply = shown(&opened.container, 200, opened.now(), CHARGE_LOOK_RU).at(opened.place());
+    if let Ok(success) = &mut reply.outcome {
+        success.quota = quota;
+        success.unless_known(condition);
+    }
+    reply
+}
+
+/// Shows the containers of a database.
+pub(crate) fn list(snapshot: &dyn Snapshot, database: &str, page: &Page) -> Result<Reply> {
+    let owner = catalog::open_database(snapshot, database)?.value;
+    let (rows, next) = list::rows(snapshot, keys::containers(owner.number), page)?;
+    let containers = rows
+        .iter()
+        .map(|row| Ok(Container::new(&owner, catalog::decode(row)?).to_json()))
+        .collect::<Result<Vec<_>>>()?;
+    let now = catalog::now(snapshot);
+    Ok(feed(&owner.rid(), "DocumentCollections", containers, next, now))
+}
+
+/// The container that a change is about.
+fn open(
+    snapshot: &dyn Snapshot,
+    at: &ContainerScope,
+) -> Result<(Found<Database>, ContainerRecord, Container)> {
+    let owner = catalog::open_database(snapshot, &at.database)?;
+    let record = catalog::find_container_record(snapshot, &owner, &at.container)?
+        .ok_or_else(|| not_found(ErrorKind::NotFound))?;
+    let container = Container::new(&owner.value, record.clone());
+    check_intended(&container, at.intended_rid.as_deref())?;
+    Ok((owner, record, container))
+}
+
+/// Changes a container's definition.
+pub(crate) fn replace(
+    clerk: &Clerk<'_>,
+    at: &ContainerScope,
+    definition: &[u8],
+    condition: &Condition,
+    quota: bool,
+) -> Reply {
+    let mut reply = clerk.answer(|snapshot| {
+        let (owner, mut record, old) = open(snapshot, at)?;
+        record.definition =
+            container::parse_replacement(old.definition(), definition, clerk.strict())?;
+        check_condition(condition, &old.etag())?;
+        record.epoch += 1;
+        let (buckets, epoch, ttl) = (record.buckets(), record.epoch, record.definition.ttl);
+        let reply = record_changed(clerk, owner.value, record);
+        if reply.outcome.is_ok() {
+            clerk.install(buckets, epoch, Some(ttl))?;
+        }
+        Ok(reply)
+    });
+    if let Ok(success) = &mut reply.outcome {
+        success.quota = quota;
+    }
+    reply
+}
+
+fn record_changed(clerk: &Clerk<'_>, database: Database, record: ContainerRecord) -> Reply {
+    clerk.commit(CatalogPlan::frees(move |_: &View<'_>| {
+        let (database, mut record) = (database.clone(), record.clone());
+        Ok(Draft::new(move |stamp: Stamp, batch: &mut Batch| {
+            record.stamp(stamp);
+            record.put(batch);
+            committed(&database, record, 200, stamp)
+        }))
+    }))
+}
+
+/// Removes a container. Its buckets are cleared later, by the purge.
+pub(crate) fn delete(clerk: &Clerk<'_>, at: &ContainerScope, condition: &Condition) -> Reply {
+    clerk.answer(|snapshot| {
+        let (_, record, container) = open(snapshot, at)?;
+        check_condition(condition, &container.etag())?;
+        let gone = offers::rows_of(snapshot, &record.rid())?;
+        let key = keys::container(record.database, &container.definition().id);
+        let buckets: Vec<_> = record.buckets().collect();
+        let reply = clerk.commit(CatalogPlan::frees(move |_: &View<'_>| {
+            let (record, key, gone) = (record.clone(), key.clone(), gone.clone());
+            Ok(Draft::new(move |stamp: Stamp, batch: &mut Batch| {
+                record.condemn(&key, batch);
+                for row in gone {
+                    batch.delete(row);
+                }
+                Reply::ok(Success::new(204, ""), Timestamp(stamp.ts), CHARGE_CHANGE_RU)
+            }))
+        }));
+        if reply.outcome.is_ok() {
+            clerk.close_buckets(&buckets);
+        }
+        Ok(reply)
+    })
+}
+
+/// Shows the partition key ranges, like a change feed that has ended: a client
+/// that knows them gets 304.
+pub(crate) fn ranges(opened: &Opened, known: Option<&str>) -> Reply {
+    let container = &opened.container;
+    // The ranges are fixed when the container is made.
+    let etag = record::etag(0, container.record.number, 1);
+    if known.is_some_and(|known| known.trim() != "*" && names(known, &etag)) {
+        let success =
+            Success { status: 304, etag: Some(etag), item_count: Some(0), ..Success::default() };
+        return Reply::ok(success, opened.now(), CHARGE_LOOK_RU).at(opened.place());
+    }
+    let ranges = offers::ranges_json(opened, &etag);
+    let mut reply = feed(&container.rid_text, "PartitionKeyRanges", ranges, None, opened.now());
+    if let Ok(success) = &mut reply.outcome {
+        success.etag = Some(etag);
+    }
+    reply.at(opened.place())
+}
+
+/// Brings one bucket to a container's epoch. The time of this commit is the
+/// moment the policy changes.
+pub(crate) struct Install {
+    pub(crate) epoch: u64,
+    /// The container's default; `None`: the container is deleted.
+    pub(crate) default: Option<ContainerTtl>,
+}
+
+impl Plan for Install {
+    type Done = ();
+    type Refusal = Reply;
+
+    fn draft(&self, view: &View<'_>) -> Result<Draft<()>, Reply> {
+        let old = State::of(view.head());
+        let (epoch, default) = (self.epoch, self.default);
+        Ok(Draft::new(move |stamp: Stamp, batch: &mut Batch| {
+            let policy = match default {
+                Some(default) if old.epoch == 0 => Policy { default, ..Policy::default() },
+                Some(default) if default != old.policy.default => {
+                    old.policy.changed(default, Timestamp(stamp.ts))
+                }
+                _ => old.policy,
+            };
+            let deleted = default.is_none();
+            batch.set_state(State { epoch, deleted, policy }.encode());
+        }))
+    }
+
+    fn room(&self) -> Room {
+        Room::Frees
+    }
+}

@@ -1,0 +1,175 @@
+//! Databases: create, read, list, delete.
+
+use dayfly_model::rid::DatabaseRid;
+use dayfly_model::throughput::Throughput;
+use dayfly_model::{ErrorKind, Result, Timestamp, id};
+use dayfly_storage::{Batch, Draft, Snapshot, Stamp, View};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::catalog::{self, CatalogView, ContainerRecord, Database, not_found};
+use crate::clerk::{CatalogPlan, Clerk};
+use crate::items::{names, precondition_failed, taken};
+use crate::keys;
+use crate::list;
+use crate::offers::{self, Offer};
+use crate::operation::{Condition, Page};
+use crate::record;
+use crate::reply::{Reply, Success, storage_failed};
+
+/// What a change of the catalog costs.
+pub(crate) const CHARGE_CHANGE_RU: f64 = 4.95;
+/// What a look into the catalog costs.
+pub(crate) const CHARGE_LOOK_RU: f64 = 2.0;
+
+/// How many containers one delete of a database looks at.
+pub(crate) const CONTAINERS_MAX: usize = 100_000;
+
+/// The last numbers given out. They are never given out again.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Numbers {
+    pub(crate) database: u32,
+    pub(crate) container: u32,
+    pub(crate) offer: u32,
+}
+
+impl Numbers {
+    pub(crate) fn read<V: CatalogView + ?Sized>(view: &V) -> Result<Numbers> {
+        Ok(catalog::read(view, &keys::numbers())?.unwrap_or_default())
+    }
+
+    pub(crate) fn write(self, batch: &mut Batch) {
+        batch.put(keys::numbers(), catalog::encode(&self));
+    }
+}
+
+/// Makes a database, with an offer if it has throughput of its own.
+pub(crate) fn create(clerk: &Clerk<'_>, id: &str, throughput: Option<Throughput>) -> Reply {
+    let id = id.to_owned();
+    clerk.commit(CatalogPlan::grows(move |view: &View<'_>| {
+        id::check_resource_id(&id)?;
+        if catalog::read::<_, Database>(view, &keys::database(&id))?.is_some() {
+            return Err(taken());
+        }
+        let mut numbers = Numbers::read(view)?;
+        numbers.database += 1;
+        let id = id.clone();
+        Ok(Draft::new(move |stamp: Stamp, batch: &mut Batch| {
+            let database = Database {
+                id,
+                number: numbers.database,
+                ts: stamp.ts,
+                version: record::version(stamp, 1),
+                opened: stamp.opened,
+            };
+            batch.put(keys::database(&database.id), catalog::encode(&database));
+            batch.put(keys::database_name(database.number), database.id.clone().into_bytes());
+            if let Some(throughput) = throughput {
+                numbers.offer += 1;
+                let rid = DatabaseRid(database.number).encode();
+                let link = format!("dbs/{rid}/");
+                Offer::new(numbers.offer, throughput, rid, link, stamp).put(batch);
+            }
+            numbers.write(batch);
+            shown(&database, 201, Timestamp(stamp.ts), CHARGE_CHANGE_RU)
+        }))
+    }))
+}
+
+/// Shows a database.
+pub(crate) fn read(snapshot: &dyn Snapshot, segment: &str, condition: &Condition) -> Result<Reply> {
+    let found =
+        catalog::find_database(snapshot, segment)?.ok_or_else(|| not_found(ErrorKind::NotFound))?;
+    let mut reply = shown(&found.value, 200, catalog::now(snapshot), CHARGE_LOOK_RU);
+    if let Ok(success) = &mut reply.outcome {
+        success.unless_known(condition);
+    }
+    Ok(reply)
+}
+
+fn shown(database: &Database, status: u16, now: Timestamp, charge_ru: f64) -> Reply {
+    let body = database.to_json().to_string();
+    let success = Success { etag: Some(database.etag()), ..Success::new(status, body) };
+    Reply::ok(success, now, charge_ru)
+}
+
+/// Shows the databases of the account.
+pub(crate) fn list(snapshot: &dyn Snapshot, page: &Page) -> Result<Reply> {
+    let (rows, next) = list::rows(snapshot, keys::databases(), page)?;
+    let databases = rows
+        .iter()
+        .map(|row| Ok(catalog::decode::<Database>(row)?.to_json()))
+        .collect::<Result<Vec<_>>>()?;
+    Ok(feed("", "Databases", databases, next, catalog::now(snapshot)))
+}
+
+/// A page of resources in the envelope of the service.
+pub(crate) fn feed(
+    rid: &str,
+    name: &str,
+    resources: Vec<Value>,
+    continuation: Option<String>,
+    now: Timestamp,
+) -> Reply {
+    let count = resources.len();
+    let mut body = serde_json::Map::new();
+    body.insert("_rid".to_owned(), rid.into());
+    body.insert(name.to_owned(), Value::Array(resources));
+    body.insert("_count".to_owned(), count.into());
+    let success = Success {
+        continuation,
+        item_count: Some(count),
+        ..Success::new(200, Value::Object(body).to_string())
+    };
+    Reply::ok(success, now, CHARGE_LOOK_RU)
+}
+
+/// Removes a database with its containers and offers.
+pub(crate) fn delete(clerk: &Clerk<'_>, segment: &str, condition: Condition) -> Reply {
+    let segment = segment.to_owned();
+    let condemned = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let found = std::sync::Arc::clone(&condemned);
+    let reply = clerk.commit(CatalogPlan::frees(move |view: &View<'_>| {
+        let database = catalog::find_database(view, &segment)?
+            .ok_or_else(|| not_found(ErrorKind::NotFound))?
+            .value;
+        check_condition(&condition, &database.etag())?;
+        let rows = CatalogView::scan(view, &keys::containers(database.number), CONTAINERS_MAX)
+            .map_err(storage_failed)?;
+        let containers = rows
+            .iter()
+            .map(|(key, row)| Ok((key.to_vec(), catalog::decode::<ContainerRecord>(row)?)))
+            .collect::<Result<Vec<_>>>()?;
+        let mut gone = offers::rows_of(view, &database.rid())?;
+        for (_, record) in &containers {
+            gone.extend(offers::rows_of(view, &record.rid())?);
+        }
+        if let Ok(mut found) = found.lock() {
+            *found = containers.iter().flat_map(|(_, record)| record.buckets()).collect();
+        }
+        Ok(Draft::new(move |stamp: Stamp, batch: &mut Batch| {
+            for (key, record) in &containers {
+                record.condemn(key, batch);
+            }
+            for key in gone {
+                batch.delete(key);
+            }
+            batch.delete(keys::database(&database.id));
+            batch.delete(keys::database_name(database.number));
+            Reply::ok(Success::new(204, ""), Timestamp(stamp.ts), CHARGE_CHANGE_RU)
+        }))
+    }));
+    if reply.outcome.is_ok() {
+        let buckets = condemned.lock().map(|buckets| buckets.clone()).unwrap_or_default();
+        clerk.close_buckets(&buckets);
+    }
+    reply
+}
+
+/// `If-Match` on something that is there.
+pub(crate) fn check_condition(condition: &Condition, etag: &str) -> Result<()> {
+    match &condition.if_match {
+        Some(wanted) if !names(wanted, etag) => Err(precondition_failed()),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,84 @@
+//! What a bucket's head says about its container.
+//!
+//! ```text
+//! <epoch:8> <deleted:1> <default:8> <inherit watermark:8> <explicit watermark:8>
+//! ```
+//!
+//! The life policy stands here, and not with the container's definition, so
+//! that a change of it has a place in the order of the bucket's commits: a
+//! draft made under the old policy is made again under the new one.
+
+use bytes::Bytes;
+use dayfly_model::Timestamp;
+use dayfly_model::ttl::{ContainerTtl, Policy};
+use dayfly_storage::Head;
+
+/// The state of a bucket.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct State {
+    /// Which definition of the container is installed; 0 for none.
+    pub(crate) epoch: u64,
+    /// The container is gone.
+    pub(crate) deleted: bool,
+    /// What it says about the life of its items.
+    pub(crate) policy: Policy,
+}
+
+impl State {
+    /// Reads the state of `head`; a bucket without one has the empty state.
+    pub(crate) fn of(head: &Head) -> State {
+        Self::decode(&head.state).unwrap_or_default()
+    }
+
+    pub(crate) fn encode(self) -> Bytes {
+        let default = self.policy.default.to_json().unwrap_or(0);
+        let mut bytes = Vec::with_capacity(33);
+        bytes.extend(self.epoch.to_be_bytes());
+        bytes.push(u8::from(self.deleted));
+        bytes.extend(default.to_be_bytes());
+        bytes.extend(self.policy.inherit_watermark.0.to_be_bytes());
+        bytes.extend(self.policy.explicit_watermark.0.to_be_bytes());
+        bytes.into()
+    }
+
+    fn decode(bytes: &[u8]) -> Option<State> {
+        let number = |at: usize| -> Option<[u8; 8]> { bytes.get(at..at + 8)?.try_into().ok() };
+        let default = match i64::from_be_bytes(number(9)?) {
+            0 => ContainerTtl::Off,
+            -1 => ContainerTtl::NoDefault,
+            seconds => ContainerTtl::Default(u32::try_from(seconds).ok()?),
+        };
+        Some(State {
+            epoch: u64::from_be_bytes(number(0)?),
+            deleted: *bytes.get(8)? != 0,
+            policy: Policy {
+                default,
+                inherit_watermark: Timestamp(u64::from_be_bytes(number(17)?)),
+                explicit_watermark: Timestamp(u64::from_be_bytes(number(25)?)),
+            },
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_is_read_back() {
+        for default in [ContainerTtl::Off, ContainerTtl::NoDefault, ContainerTtl::Default(7)] {
+            let state = State {
+                epoch: 3,
+                deleted: false,
+                policy: Policy {
+                    default,
+                    inherit_watermark: Timestamp(5),
+                    explicit_watermark: Timestamp(6),
+                },
+            };
+            let head = Head { lsn: 1, ts: 1, state: state.encode() };
+            assert_eq!(State::of(&head), state);
+        }
+        assert_eq!(State::of(&Head::default()), State::default());
+    }
+}

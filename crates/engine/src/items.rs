@@ -1,0 +1,605 @@
+//! Items: create, upsert, replace, delete, read.
+//!
+//! Every operation sees items through [`Seen`], which applies liveness. That
+//! is the whole of instant expiry: an expired item is not found, whether or
+//! not it was purged yet, and a write that meets one buries it first.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use dayfly_model::epk::Epk;
+use dayfly_model::json::ObjectText;
+use dayfly_model::partition_key::PartitionKey;
+use dayfly_model::rid::ItemRid;
+use dayfly_model::ttl::{ContainerTtl, Cuts, ItemTtl};
+use dayfly_model::{Error, ErrorKind, Result, Timestamp, charge, id};
+use dayfly_storage::{Batch, Bucket, Draft, Plan, Room, Stamp, View};
+use serde_json::value::RawValue;
+
+use crate::catalog::{Container, not_found};
+use crate::head::State;
+use crate::keys::{self, ItemKey, Partition};
+use crate::operation::{Act, Condition, ItemAddress, WriteItem};
+use crate::record::{self, Record, Seal, Unstamped};
+use crate::reply::{Place, Reply, Success, storage_failed};
+use crate::scope::Opened;
+use crate::unique;
+
+/// The largest item, in bytes of JSON.
+pub(crate) const ITEM_BYTES_MAX: usize = 2 * 1024 * 1024;
+
+/// What is stored under an item's key.
+pub(crate) enum Seen {
+    /// Nothing.
+    Absent,
+    /// An item whose time has passed, not purged yet. Only a burial may touch
+    /// it; nobody may show it.
+    Dead(Record),
+    /// An item.
+    Alive(Record),
+}
+
+impl Seen {
+    /// Judges a stored item. Nothing else in the engine makes an item of what
+    /// is stored.
+    pub(crate) fn of(bytes: &Bytes, cuts: Cuts) -> dayfly_storage::Result<Seen> {
+        let record = Record::decode(bytes)?;
+        Ok(if record.life.is_dead(cuts) { Seen::Dead(record) } else { Seen::Alive(record) })
+    }
+}
+
+/// Looks for an item by its place.
+pub(crate) fn look(
+    get: impl Fn(&[u8]) -> dayfly_storage::Result<Option<Bytes>>,
+    key: &ItemKey,
+    partition_key: &[u8],
+    cuts: Cuts,
+) -> dayfly_storage::Result<Seen> {
+    let Some(bytes) = get(&key.record())? else { return Ok(Seen::Absent) };
+    let seen = Seen::of(&bytes, cuts)?;
+    match &seen {
+        Seen::Dead(record) | Seen::Alive(record) if record.partition_key != partition_key => {
+            Err(dayfly_storage::Error::Corrupt("two partition keys share one place".to_owned()))
+        }
+        _ => Ok(seen),
+    }
+}
+
+/// Where an item is, or would be.
+#[derive(Clone, Debug)]
+pub(crate) struct Spot {
+    pub(crate) bucket: Bucket,
+    pub(crate) range: Arc<str>,
+    pub(crate) partition: Partition,
+    pub(crate) partition_key: Bytes,
+    pub(crate) key: ItemKey,
+    pub(crate) id: Bytes,
+    /// Which item with this id, when the request says so by RID.
+    docno: Option<u64>,
+}
+
+impl Spot {
+    pub(crate) fn new(container: &Container, partition_key: &PartitionKey, id: &str) -> Spot {
+        let epk = container.epk(partition_key);
+        let canonical = partition_key.canonical();
+        let partition = Partition::new(&epk, &canonical);
+        Spot {
+            bucket: container.bucket(&epk),
+            range: range_id(container, &epk),
+            key: partition.item(id),
+            partition,
+            partition_key: canonical.into(),
+            id: id.to_owned().into_bytes().into(),
+            docno: None,
+        }
+    }
+
+    /// What was seen, if it is the item that the request means.
+    fn meant(&self, seen: Seen) -> Seen {
+        match (seen, self.docno) {
+            (Seen::Alive(record), Some(docno)) if record.docno != docno => Seen::Absent,
+            (seen, _) => seen,
+        }
+    }
+
+    /// For an answer that knows the bucket's commits up to `lsn`.
+    pub(crate) fn place(&self, container: &Container, lsn: u64) -> Place {
+        Place {
+            names: Arc::clone(&container.names),
+            rid: Arc::clone(&container.rid_text),
+            number: container.number,
+            ranges: vec![(Arc::clone(&self.range), lsn)],
+        }
+    }
+}
+
+fn range_id(container: &Container, epk: &Epk) -> Arc<str> {
+    container.range(epk).map_or_else(|| "0".into(), |range| Arc::clone(&range.id))
+}
+
+/// Shows an item.
+pub(crate) fn read(opened: &Opened, item: ItemAddress, condition: &Condition) -> Reply {
+    let container = &opened.container;
+    let spot = match locate(opened, item) {
+        Ok(Some(spot)) => spot,
+        Ok(None) => return opened.failed(not_found(ErrorKind::NotFound)),
+        Err(error) => return opened.failed(error),
+    };
+    let head = opened.snapshot.head(spot.bucket);
+    let place = spot.place(container, head.lsn);
+    if let Err(error) = opened.check_session(&place) {
+        return opened.failed(error).at(place);
+    }
+    let cuts = State::of(&head).policy.cuts(opened.now());
+    let get = |key: &[u8]| opened.snapshot.get(spot.bucket, key);
+    match look(get, &spot.key, &spot.partition_key, cuts).map(|seen| spot.meant(seen)) {
+        Ok(Seen::Alive(record)) => shown(container, &record, condition, opened.now()),
+        Ok(Seen::Dead(_) | Seen::Absent) => opened.failed(not_found(ErrorKind::NotFound)),
+        Err(error) => opened.failed(storage_failed(error)),
+    }
+    .at(place)
+}
+
+fn shown(container: &Container, record: &Record, condition: &Condition, now: Timestamp) -> Reply {
+    let etag = record.etag(container);
+    let mut success = Success {
+        item_lsn: Some(record::lsn_of(record.version)),
+        ..Success::new(200, record.render(container, &etag))
+    };
+    success.etag = Some(etag);
+    success.unless_known(condition);
+    let charge_ru = charge::of_read(success.body.len());
+    Reply::ok(success, now, charge_ru)
+}
+
+/// Where the item is that a request names, by id or, under a container named
+/// by RID, by RID. `None`: there is no such RID.
+fn locate(opened: &Opened, item: ItemAddress) -> Result<Option<Spot>> {
+    let container = &opened.container;
+    if opened.by_rid {
+        return locate_by_rid(opened, item);
+    }
+    let partition_key =
+        expected_key(container, item.partition_key)?.ok_or_else(|| key_mismatch(KEY_MISSING))?;
+    Ok(Some(Spot::new(container, &partition_key, &item.id)))
+}
+
+/// An entry by RID only says where to look: the item there must have that RID
+/// and be alive, which the caller finds out as for any other item.
+fn locate_by_rid(opened: &Opened, item: ItemAddress) -> Result<Option<Spot>> {
+    let container = &opened.container;
+    let given = expected_key(container, item.partition_key)?;
+    let Some(rid) = ItemRid::parse(&item.id) else { return Ok(None) };
+    if rid.container != container.rid {
+        return Ok(None);
+    }
+    for bucket in container.buckets() {
+        let entry =
+            opened.snapshot.get(bucket, &keys::by_rid(rid.docno)).map_err(storage_failed)?;
+        let Some(tail) = entry else { continue };
+        let key = ItemKey(tail.to_vec());
+        let bytes = opened.snapshot.get(bucket, &key.record()).map_err(storage_failed)?;
+        let Some(bytes) = bytes else { continue };
+        let record = Record::decode(&bytes).map_err(storage_failed)?;
+        if record.docno != rid.docno {
+            continue;
+        }
+        let Some(partition_key) = PartitionKey::from_canonical(&record.partition_key) else {
+            continue;
+        };
+        if given.is_some_and(|given| given != partition_key) {
+            return Ok(None);
+        }
+        let id = String::from_utf8_lossy(&record.id);
+        let spot = Spot::new(container, &partition_key, &id);
+        return Ok(Some(Spot { docno: Some(rid.docno), ..spot }));
+    }
+    Ok(None)
+}
+
+const KEY_MISSING: &str =
+    "PartitionKey extracted from document doesn't match the one specified in the header";
+
+fn key_mismatch(message: &str) -> Error {
+    Error::new(ErrorKind::PartitionKeyMismatch, message)
+}
+
+/// The request's partition key, made to fit the container. `None`: it gives
+/// none, and the container needs one.
+fn expected_key(
+    container: &Container,
+    given: Option<PartitionKey>,
+) -> Result<Option<PartitionKey>> {
+    let definition = &container.definition().partition_key;
+    match given {
+        None if definition.system_key => PartitionKey(Vec::new()).fitted(definition).map(Some),
+        None => Ok(None),
+        Some(key) => key.fitted(definition).map(Some),
+    }
+}
+
+/// Reads a write as far as it can be read without looking at the store's
+/// items, and makes the plan for it.
+pub(crate) fn plan(opened: &Opened, write: WriteItem) -> Result<ItemPlan> {
+    let container = &opened.container;
+    let given = expected_key(container, write.partition_key.clone())?;
+    let (act, spot) = match write.act {
+        Act::Create(text) => {
+            let body = Body::read(container, text)?;
+            (PlannedAct::Create, body.spot(container, given, None)?.with(body))
+        }
+        Act::Upsert(text) => {
+            let body = Body::read(container, text)?;
+            (PlannedAct::Upsert, body.spot(container, given, None)?.with(body))
+        }
+        Act::Replace(target, text) => {
+            let body = Body::read(container, text)?;
+            let target = target_of(opened, target, write.partition_key)?;
+            (PlannedAct::Replace, body.spot(container, given, Some(target))?.with(body))
+        }
+        Act::Delete(target) => {
+            (PlannedAct::Delete, (target_of(opened, target, write.partition_key)?, None))
+        }
+    };
+    let (spot, body) = spot;
+    Ok(ItemPlan {
+        container: Arc::clone(container),
+        spot,
+        act,
+        body,
+        condition: write.condition,
+        minimal: write.minimal,
+    })
+}
+
+fn target_of(opened: &Opened, id: String, key: Option<PartitionKey>) -> Result<Spot> {
+    locate(opened, ItemAddress { id, partition_key: key })?
+        .ok_or_else(|| not_found(ErrorKind::NotFound))
+}
+
+/// What a write brings.
+#[derive(Debug)]
+struct Body {
+    id: String,
+    ttl: Option<Box<RawValue>>,
+    partition_key: PartitionKey,
+    unique: Vec<[u8; 16]>,
+    text: String,
+}
+
+impl Spot {
+    fn with(self, body: Body) -> (Spot, Option<Body>) {
+        (self, Some(body))
+    }
+}
+
+impl Body {
+    fn read(container: &Container, text: ObjectText) -> Result<Body> {
+        if text.as_str().len() > ITEM_BYTES_MAX {
+            return Err(Error::new(
+                ErrorKind::TooLarge,
+                "Request size is too large: an item can have at most 2 MB.",
+            ));
+        }
+        let id = item_id(&text)?;
+        let definition = container.definition();
+        Ok(Body {
+            ttl: text.get("ttl").map(ToOwned::to_owned),
+            partition_key: PartitionKey::extract(&definition.partition_key, text.as_str())?,
+            unique: unique::hashes(&definition.unique_keys, text.as_str()),
+            id,
+            text: text.into_string(),
+        })
+    }
+
+    /// Where the item goes. The key in the request, the key in the body and,
+    /// for a replace, the item that is meant must be the same.
+    fn spot(
+        &self,
+        container: &Container,
+        given: Option<PartitionKey>,
+        target: Option<Spot>,
+    ) -> Result<Spot> {
+        if given.is_some_and(|given| given != self.partition_key) {
+            return Err(key_mismatch(KEY_MISSING));
+        }
+        let spot = Spot::new(container, &self.partition_key, &self.id);
+        match target {
+            Some(target) if target.partition_key != spot.partition_key => {
+                Err(key_mismatch(KEY_MISSING))
+            }
+            Some(target) if target.key != spot.key => Err(Error::bad_request(format!(
+                "The id '{}' in the body is not the id '{}' of the item to replace.",
+                self.id,
+                String::from_utf8_lossy(&target.id)
+            ))),
+            Some(target) => Ok(target),
+            None => Ok(spot),
+        }
+    }
+}
+
+fn item_id(text: &ObjectText) -> Result<String> {
+    let Some(raw) = text.get("id") else {
+        return Err(Error::bad_request(
+            "The input content is invalid because the required properties - 'id; ' - are missing",
+        ));
+    };
+    let id: String = serde_json::from_str(raw.get()).map_err(|_| {
+        Error::bad_request(format!("The input id '{}' is invalid: it must be a string.", raw.get()))
+    })?;
+    id::check_item_id(&id)?;
+    Ok(id)
+}
+
+/// A write to one item, ready to be drafted.
+pub(crate) struct ItemPlan {
+    container: Arc<Container>,
+    spot: Spot,
+    act: PlannedAct,
+    body: Option<Body>,
+    condition: Condition,
+    minimal: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PlannedAct {
+    Create,
+    Upsert,
+    Replace,
+    Delete,
+}
+
+/// What a committed write answers, before it is rendered.
+pub(crate) struct Written {
+    container: Arc<Container>,
+    place: Place,
+    status: u16,
+    /// The new version; none after a delete.
+    record: Option<Record>,
+    lsn: u64,
+    minimal: bool,
+    charge_ru: f64,
+    now: Timestamp,
+}
+
+impl ItemPlan {
+    pub(crate) fn bucket(&self) -> Bucket {
+        self.spot.bucket
+    }
+
+    fn refuse(&self, view: &View<'_>, error: Error) -> Reply {
+        let place = self.spot.place(&self.container, view.head().lsn);
+        Reply::failed(error, Timestamp(view.now())).at(place)
+    }
+
+    fn decide(&self, view: &View<'_>) -> Result<Draft<Written>> {
+        let state = State::of(view.head());
+        if state.deleted || state.epoch == 0 {
+            return Err(not_found(ErrorKind::OwnerNotFound));
+        }
+        let cuts = state.policy.cuts(Timestamp(view.now()));
+        let seen = self.spot.meant(self.look(view, &self.spot.key, cuts)?);
+        let default = state.policy.default;
+        match (self.act, &self.body) {
+            (PlannedAct::Create, Some(body)) => match seen {
+                Seen::Alive(_) => Err(taken()),
+                Seen::Dead(old) => self.create(view, body, Some(old), cuts, default),
+                Seen::Absent => self.create(view, body, None, cuts, default),
+            },
+            (PlannedAct::Upsert, Some(body)) => match seen {
+                Seen::Alive(old) => self.replace(view, body, old, cuts, default),
+                Seen::Dead(old) => self.create(view, body, Some(old), cuts, default),
+                Seen::Absent => self.create(view, body, None, cuts, default),
+            },
+            (PlannedAct::Replace, Some(body)) => match seen {
+                Seen::Alive(old) => self.replace(view, body, old, cuts, default),
+                Seen::Dead(_) | Seen::Absent => Err(not_found(ErrorKind::NotFound)),
+            },
+            (PlannedAct::Delete, _) => match seen {
+                Seen::Alive(old) => self.delete(old, default),
+                Seen::Dead(_) | Seen::Absent => Err(not_found(ErrorKind::NotFound)),
+            },
+            (_, None) => Err(Error::new(ErrorKind::Internal, "A write without a body.")),
+        }
+    }
+
+    fn look(&self, view: &View<'_>, key: &ItemKey, cuts: Cuts) -> Result<Seen> {
+        look(|key| view.get(key), key, &self.spot.partition_key, cuts).map_err(storage_failed)
+    }
+
+    /// A new item, over `dead` if its id had one that expired.
+    fn create(
+        &self,
+        view: &View<'_>,
+        body: &Body,
+        dead: Option<Record>,
+        cuts: Cuts,
+        default: ContainerTtl,
+    ) -> Result<Draft<Written>> {
+        let ttl = ItemTtl::parse(body.ttl.as_deref(), default)?;
+        let mut buried = self.free_unique_keys(view, body, cuts)?;
+        buried.extend(dead.map(|dead| (dead, self.spot.key.clone())));
+        let bytes = self.unstamped(body);
+        let charge_ru = charge::of_create(body.text.len(), 0);
+        let answer = self.answer(201, charge_ru);
+        let spot = self.spot.clone();
+        Ok(Draft::new(move |stamp, batch| {
+            for (dead, key) in &buried {
+                dead.bury(batch, &spot.partition, key);
+            }
+            let version = record::version(stamp, 1);
+            let record = write(stamp, bytes, ttl, version, |record, bytes| {
+                record.put(bytes, batch, &spot.partition, &spot.key);
+            });
+            answer(stamp, record)
+        }))
+    }
+
+    /// A new version of an item that is alive.
+    fn replace(
+        &self,
+        view: &View<'_>,
+        body: &Body,
+        old: Record,
+        cuts: Cuts,
+        default: ContainerTtl,
+    ) -> Result<Draft<Written>> {
+        self.check_condition(&old)?;
+        let ttl = ItemTtl::parse(body.ttl.as_deref(), default)?;
+        let buried = self.free_unique_keys(view, body, cuts)?;
+        let bytes = self.unstamped(body);
+        let charge_ru = charge::of_replace(old.text.len(), body.text.len(), 0);
+        let answer = self.answer(200, charge_ru);
+        let spot = self.spot.clone();
+        let alive_before = expiry(&old, default);
+        Ok(Draft::new(move |stamp, batch: &mut Batch| {
+            for (dead, key) in &buried {
+                dead.bury(batch, &spot.partition, key);
+            }
+            let record = write(stamp, bytes, ttl, old.docno, |record, bytes| {
+                record.put_over(bytes, &old, batch, &spot.partition, &spot.key);
+            });
+            answer(stamp, record)
+        })
+        .valid_before(alive_before))
+    }
+
+    fn delete(&self, old: Record, default: ContainerTtl) -> Result<Draft<Written>> {
+        self.check_condition(&old)?;
+        let answer = self.answer(204, charge::of_delete(old.text.len(), 0));
+        let spot = self.spot.clone();
+        let alive_before = expiry(&old, default);
+        Ok(Draft::new(move |stamp, batch: &mut Batch| {
+            old.bury(batch, &spot.partition, &spot.key);
+            answer(stamp, None)
+        })
+        .valid_before(alive_before))
+    }
+
+    fn unstamped(&self, body: &Body) -> Unstamped {
+        Unstamped::new(&self.spot.partition_key, &body.unique, &self.spot.id, body.text.as_bytes())
+    }
+
+    /// The expired owners of the unique keys this write wants; an owner that
+    /// is alive refuses it.
+    fn free_unique_keys(
+        &self,
+        view: &View<'_>,
+        body: &Body,
+        cuts: Cuts,
+    ) -> Result<Vec<(Record, ItemKey)>> {
+        let mut buried: Vec<(Record, ItemKey)> = Vec::new();
+        for (place, hash) in (0u8..).zip(&body.unique) {
+            let entry = self.spot.partition.unique(place, hash);
+            let Some(owner) = view.get(&entry).map_err(storage_failed)? else { continue };
+            if owner == self.spot.id {
+                continue;
+            }
+            let key = self.spot.partition.item(&String::from_utf8_lossy(&owner));
+            match self.look(view, &key, cuts)? {
+                Seen::Alive(_) => return Err(unique::taken()),
+                Seen::Dead(dead) if buried.iter().all(|(_, known)| *known != key) => {
+                    buried.push((dead, key));
+                }
+                Seen::Dead(_) | Seen::Absent => {}
+            }
+        }
+        Ok(buried)
+    }
+
+    fn check_condition(&self, old: &Record) -> Result<()> {
+        let etag = old.etag(&self.container);
+        let other = |wanted: &String| !names(wanted, &etag);
+        let same = |unwanted: &String| names(unwanted, &etag);
+        if self.condition.if_match.as_ref().is_some_and(other)
+            || self.condition.if_none_match.as_ref().is_some_and(same)
+        {
+            return Err(precondition_failed());
+        }
+        Ok(())
+    }
+
+    /// How the write will be answered, once its stamp is known.
+    fn answer(
+        &self,
+        status: u16,
+        charge_ru: f64,
+    ) -> impl FnOnce(Stamp, Option<Record>) -> Written + Send + 'static {
+        let container = Arc::clone(&self.container);
+        let mut place = self.spot.place(&self.container, 0);
+        let minimal = self.minimal;
+        move |stamp, record| {
+            for (_, lsn) in &mut place.ranges {
+                *lsn = stamp.lsn;
+            }
+            let now = Timestamp(stamp.ts);
+            Written { container, place, status, record, lsn: stamp.lsn, minimal, charge_ru, now }
+        }
+    }
+}
+
+impl Plan for ItemPlan {
+    type Done = Written;
+    type Refusal = Reply;
+
+    fn draft(&self, view: &View<'_>) -> Result<Draft<Written>, Reply> {
+        self.decide(view).map_err(|error| self.refuse(view, error))
+    }
+
+    fn room(&self) -> Room {
+        if self.act == PlannedAct::Delete { Room::Frees } else { Room::Grows }
+    }
+}
+
+impl Written {
+    /// The answer as clients see it.
+    pub(crate) fn into_reply(self) -> Reply {
+        let mut success = Success { status: self.status, ..Success::default() };
+        if let Some(record) = &self.record {
+            let etag = record.etag(&self.container);
+            success.item_lsn = Some(self.lsn);
+            if !self.minimal {
+                success.body = record.render(&self.container, &etag);
+            }
+            success.etag = Some(etag);
+        }
+        Reply::ok(success, self.now, self.charge_ru).at(self.place)
+    }
+}
+
+/// Seals a record with the commit's stamp and hands it to `put`.
+fn write(
+    stamp: Stamp,
+    bytes: Unstamped,
+    ttl: ItemTtl,
+    docno: u64,
+    put: impl FnOnce(&Record, Bytes),
+) -> Option<Record> {
+    let ts = Timestamp(stamp.ts);
+    let version = record::version(stamp, 1);
+    let seal = Seal { version, docno, ts, life: ttl.life(ts), opened: stamp.opened };
+    let bytes = bytes.seal(seal);
+    let record = Record::decode(&bytes).ok()?;
+    put(&record, bytes);
+    Some(record)
+}
+
+fn expiry(record: &Record, default: ContainerTtl) -> u64 {
+    record.life.expires_at(default).map_or(u64::MAX, |at| at.0)
+}
+
+/// Whether a condition's etag means this one. Some clients leave the quotes
+/// out.
+pub(crate) fn names(wanted: &str, etag: &str) -> bool {
+    let bare = |text: &str| text.trim().trim_matches('"').to_owned();
+    wanted.trim() == "*" || bare(wanted) == bare(etag)
+}
+
+pub(crate) fn precondition_failed() -> Error {
+    Error::new(ErrorKind::PreconditionFailed, "One of the specified pre-condition is not met")
+}
+
+pub(crate) fn taken() -> Error {
+    Error::new(ErrorKind::Conflict, "Entity with the specified id already exists in the system.")
+}

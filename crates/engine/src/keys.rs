@@ -1,0 +1,216 @@
+//! Where things are stored. Every key is built here, so the layout of the
+//! whole database can be read on one page.
+//!
+//! ```text
+//! bucket 0: what there is
+//!   d <name>                          a database
+//!   D <database:4>                    its name
+//!   c <database:4> <name>             a container
+//!   C <database:4> <container:4>      its name
+//!   o <offer:4>                       an offer
+//!   O <rid of the resource>           the number of its offer
+//!   n                                 the last numbers given out
+//!   x <bucket:8>                      a bucket of a deleted container, to be cleared
+//!
+//! bucket 1: the start-up probe
+//!   p                                 the time of the last probe
+//!
+//! bucket <container:56 bits> <slice:8 bits>: one slice of a container
+//!   i <partition> <id>                an item
+//!   r <docno:8>                       by RID: its <partition> <id>
+//!   u <partition> <constraint:1> <hash:16>   a unique key: the id of its owner
+//!   f <version:8>                     feed, newest version of each item: ts, life, <partition> <id>
+//!   x <due:8> <version:8>             items with a ttl, by expiry: <partition> <id>
+//!   q                                 how far the purge has come
+//!
+//! <partition> = EPK, then 8 bytes of SHA-256 of the canonical key
+//! ```
+//!
+//! Numbers are big-endian, so byte order is number order. EPKs collide by
+//! construction, so the partition also has a hash of the key itself, and the
+//! record has the whole key, which is compared when it is read. An EPK is
+//! never a prefix of another one of the same container.
+
+use dayfly_model::Timestamp;
+use dayfly_model::epk::Epk;
+use dayfly_storage::{Bucket, KeyRange};
+use sha2::{Digest, Sha256};
+
+/// What there is: databases, containers, offers.
+pub(crate) const CATALOG: Bucket = Bucket(0);
+/// Where the start-up probe writes.
+pub(crate) const PROBE: Bucket = Bucket(1);
+
+/// A slice of a container.
+pub(crate) fn bucket(container: u32, slice: usize) -> Bucket {
+    Bucket(u64::from(container) << 8 | (slice as u64 & 0xFF))
+}
+
+/// The number of the container a bucket belongs to; `None` for ours.
+pub(crate) fn container_of(bucket: Bucket) -> Option<u32> {
+    u32::try_from(bucket.0 >> 8).ok().filter(|number| *number > 0)
+}
+
+pub(crate) fn probe() -> Vec<u8> {
+    b"p".to_vec()
+}
+
+pub(crate) fn database(name: &str) -> Vec<u8> {
+    [b"d", name.as_bytes()].concat()
+}
+
+pub(crate) fn databases() -> KeyRange {
+    KeyRange::prefix(b"d")
+}
+
+pub(crate) fn database_name(number: u32) -> Vec<u8> {
+    [b"D", &number.to_be_bytes()[..]].concat()
+}
+
+pub(crate) fn container(database: u32, name: &str) -> Vec<u8> {
+    [b"c", &database.to_be_bytes()[..], name.as_bytes()].concat()
+}
+
+pub(crate) fn containers(database: u32) -> KeyRange {
+    KeyRange::prefix(&container(database, ""))
+}
+
+pub(crate) fn all_containers() -> KeyRange {
+    KeyRange::prefix(b"c")
+}
+
+pub(crate) fn container_name(database: u32, number: u32) -> Vec<u8> {
+    [b"C", &database.to_be_bytes()[..], &number.to_be_bytes()].concat()
+}
+
+pub(crate) fn offer(number: u32) -> Vec<u8> {
+    [b"o", &number.to_be_bytes()[..]].concat()
+}
+
+pub(crate) fn offers() -> KeyRange {
+    KeyRange::prefix(b"o")
+}
+
+pub(crate) fn offer_of(rid: &str) -> Vec<u8> {
+    [b"O", rid.as_bytes()].concat()
+}
+
+pub(crate) fn numbers() -> Vec<u8> {
+    b"n".to_vec()
+}
+
+pub(crate) fn condemned(bucket: Bucket) -> Vec<u8> {
+    [b"x", &bucket.0.to_be_bytes()[..]].concat()
+}
+
+pub(crate) fn all_condemned() -> KeyRange {
+    KeyRange::prefix(b"x")
+}
+
+/// The bucket a condemned row names.
+pub(crate) fn condemned_bucket(key: &[u8]) -> Option<Bucket> {
+    let number = key.strip_prefix(b"x")?.try_into().ok()?;
+    Some(Bucket(u64::from_be_bytes(number)))
+}
+
+/// Where in a container a logical partition is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Partition(Vec<u8>);
+
+impl Partition {
+    /// The place of a key that lies at `epk` and is `canonical` in full.
+    pub(crate) fn new(epk: &Epk, canonical: &[u8]) -> Self {
+        let hash = Sha256::digest(canonical);
+        let mut bytes = Vec::with_capacity(epk.0.len() + 8);
+        bytes.extend_from_slice(&epk.0);
+        bytes.extend(hash.iter().take(8));
+        Partition(bytes)
+    }
+
+    /// `<partition> <id>`: what entries say to name an item.
+    pub(crate) fn item(&self, id: &str) -> ItemKey {
+        ItemKey([&self.0, id.as_bytes()].concat())
+    }
+
+    /// The items of this partition.
+    pub(crate) fn items(&self) -> KeyRange {
+        KeyRange::prefix(&[b"i", &self.0[..]].concat())
+    }
+
+    /// A unique key: the constraint's place in the policy, and what its paths
+    /// hold.
+    pub(crate) fn unique(&self, constraint: u8, hash: &[u8; 16]) -> Vec<u8> {
+        [b"u", &self.0[..], &[constraint], hash].concat()
+    }
+}
+
+/// `<partition> <id>`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ItemKey(pub(crate) Vec<u8>);
+
+impl ItemKey {
+    /// The item's own key.
+    pub(crate) fn record(&self) -> Vec<u8> {
+        [b"i", &self.0[..]].concat()
+    }
+
+    /// The `<partition> <id>` of an item's own key; `None` for other keys.
+    pub(crate) fn of_record(key: &[u8]) -> Option<ItemKey> {
+        key.strip_prefix(b"i").map(|rest| ItemKey(rest.to_vec()))
+    }
+
+    /// The partition of the item, whose id is `id`.
+    pub(crate) fn partition(&self, id: &[u8]) -> Partition {
+        Partition(self.0.strip_suffix(id).unwrap_or(&self.0).to_vec())
+    }
+}
+
+/// Items with an EPK from `start` up to `end`; no end: all that follow.
+pub(crate) fn items_between(start: &Epk, end: Option<&Epk>) -> KeyRange {
+    let from = [b"i", &start.0[..]].concat();
+    let to = match end {
+        Some(end) => [b"i", &end.0[..]].concat(),
+        None => b"j".to_vec(),
+    };
+    KeyRange { start: from, end: to }
+}
+
+pub(crate) fn by_rid(docno: u64) -> Vec<u8> {
+    [b"r", &docno.to_be_bytes()[..]].concat()
+}
+
+pub(crate) fn feed(version: u64) -> Vec<u8> {
+    [b"f", &version.to_be_bytes()[..]].concat()
+}
+
+/// Feed rows after `version`.
+pub(crate) fn feed_after(version: u64) -> KeyRange {
+    KeyRange { start: feed(version.saturating_add(1)), end: b"g".to_vec() }
+}
+
+/// The version a feed row stands for.
+pub(crate) fn feed_version(key: &[u8]) -> Option<u64> {
+    Some(u64::from_be_bytes(key.strip_prefix(b"f")?.try_into().ok()?))
+}
+
+pub(crate) fn due(at: Timestamp, version: u64) -> Vec<u8> {
+    [b"x", &at.0.to_be_bytes()[..], &version.to_be_bytes()].concat()
+}
+
+/// Queue rows after the row `after`, due up to and including `until`.
+pub(crate) fn due_between(after: Option<&[u8]>, until: Timestamp) -> KeyRange {
+    let start = match after {
+        Some(key) => [key, &[0]].concat(),
+        None => b"x".to_vec(),
+    };
+    KeyRange { start, end: due(Timestamp(until.0.saturating_add(1)), 0) }
+}
+
+pub(crate) fn purge_cursor() -> Vec<u8> {
+    b"q".to_vec()
+}
+
+/// Everything in a bucket.
+pub(crate) fn everything() -> KeyRange {
+    KeyRange::prefix(b"")
+}

@@ -1,0 +1,368 @@
+//! What each operation means: databases, containers, items, lists, offers, and
+//! the purge.
+//!
+//! [`Engine::run`] is the one switchboard. A read is answered at once, from
+//! one snapshot with one time. A write to an item is one commit: its plan runs
+//! here, against a snapshot, and the answer comes when the commit is durable
+//! and visible. Changes of databases and containers go to the clerk, one at a
+//! time.
+//!
+//! This crate knows nothing of HTTP, headers or tokio.
+
+mod catalog;
+pub mod check;
+mod clerk;
+mod containers;
+mod databases;
+mod head;
+mod items;
+mod keys;
+mod list;
+mod offers;
+pub mod operation;
+mod purge;
+mod record;
+pub mod reply;
+mod scope;
+#[cfg(test)]
+mod tests;
+mod unique;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use dayfly_model::{Error, ErrorKind, Result, Timestamp};
+use dayfly_storage::clock::{LAST_SECOND, Reading, Refused, Step};
+use dayfly_storage::{Batch, Draft, Figures, Plan, Snapshot, Stamp, Store, Ticket, View, commit};
+use serde_json::json;
+
+use crate::catalog::{Catalog, CatalogView, ContainerRecord};
+use crate::clerk::{Clerk, Desk};
+use crate::databases::Numbers;
+use crate::head::State;
+use crate::items::ItemPlan;
+use crate::operation::{Operation, WriteItem};
+use crate::reply::{Reply, Success, storage_failed};
+
+/// How many commits one pass of the background purge makes.
+const PURGE_UNITS: usize = 64;
+
+/// What can be set.
+#[derive(Clone, Copy, Debug)]
+pub struct EngineSettings {
+    /// Refuse what the strictest reading of the service refuses.
+    pub strict: bool,
+    /// How many buckets a new container gets.
+    pub slices: usize,
+}
+
+impl Default for EngineSettings {
+    fn default() -> Self {
+        EngineSettings { strict: false, slices: 1 }
+    }
+}
+
+/// What the engine and its clerk share.
+pub(crate) struct Shared {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) catalog: Catalog,
+    pub(crate) settings: EngineSettings,
+    pub(crate) last_container: AtomicU32,
+    purged: AtomicU64,
+}
+
+/// The database.
+pub struct Engine {
+    pub(crate) shared: Arc<Shared>,
+    desk: Desk,
+}
+
+/// The answer to an operation, now or later.
+pub enum Answer {
+    /// It is here.
+    Ready(Reply),
+    /// It comes when a commit is durable and visible.
+    Pending(Pending),
+}
+
+/// An answer that has not come yet.
+pub struct Pending(Waiting);
+
+enum Waiting {
+    Item(Ticket<ItemPlan>),
+    Clerk(oneshot::Receiver<Reply>),
+}
+
+impl Answer {
+    fn ready(reply: Reply) -> Answer {
+        Answer::Ready(reply)
+    }
+
+    /// Blocks until the answer is here.
+    pub fn wait(self) -> Reply {
+        match self {
+            Answer::Ready(reply) => reply,
+            Answer::Pending(Pending(Waiting::Item(ticket))) => done(ticket.wait()),
+            Answer::Pending(Pending(Waiting::Clerk(receiver))) => {
+                receiver.recv().unwrap_or_else(|_| stopped())
+            }
+        }
+    }
+}
+
+impl Pending {
+    /// Resolves when the answer is here.
+    pub async fn answer(self) -> Reply {
+        match self.0 {
+            Waiting::Item(ticket) => done(ticket.answer().await),
+            Waiting::Clerk(receiver) => receiver.await.unwrap_or_else(|_| stopped()),
+        }
+    }
+}
+
+fn done(outcome: Result<items::Written, Reply>) -> Reply {
+    outcome.map_or_else(|refusal| refusal, items::Written::into_reply)
+}
+
+fn stopped() -> Reply {
+    Error::new(ErrorKind::ServiceUnavailable, "The server is stopping.").into()
+}
+
+impl Engine {
+    /// Opens the database in `store`, and finishes what a crash cut off.
+    pub fn open(store: Arc<dyn Store>, settings: EngineSettings) -> Result<Engine> {
+        let shared = Arc::new(Shared {
+            store,
+            catalog: Catalog::new(),
+            settings,
+            last_container: AtomicU32::new(0),
+            purged: AtomicU64::new(0),
+        });
+        recover(&shared)?;
+        let desk = Desk::open(Arc::clone(&shared)).map_err(|why| {
+            Error::new(ErrorKind::Internal, format!("No thread for the clerk: {why}."))
+        })?;
+        Ok(Engine { shared, desk })
+    }
+
+    /// Does what `operation` asks. Everything the server can do is here.
+    pub fn run(&self, operation: Operation) -> Answer {
+        match operation {
+            Operation::ReadTime => self
+                .look(|snapshot| Ok(Reply::ok(Success::new(200, ""), catalog::now(snapshot), 0.0))),
+
+            Operation::CreateDatabase { id, throughput } => {
+                self.change(move |clerk| databases::create(clerk, &id, throughput))
+            }
+            Operation::ReadDatabase { database, condition } => {
+                self.look(|snapshot| databases::read(snapshot, &database, &condition))
+            }
+            Operation::ListDatabases { page } => {
+                self.look(|snapshot| databases::list(snapshot, &page))
+            }
+            Operation::DeleteDatabase { database, condition } => {
+                self.change(move |clerk| databases::delete(clerk, &database, condition))
+            }
+
+            Operation::CreateContainer { database, definition, throughput } => self
+                .change(move |clerk| containers::create(clerk, &database, &definition, throughput)),
+            Operation::ReadContainer { at, condition, quota } => {
+                Answer::ready(self.enter(&at, ErrorKind::NotFound).map_or_else(
+                    |reply| reply,
+                    |opened| containers::read(&opened, &condition, quota),
+                ))
+            }
+            Operation::ListContainers { database, page } => {
+                self.look(|snapshot| containers::list(snapshot, &database, &page))
+            }
+            Operation::ReplaceContainer { at, definition, condition, quota } => {
+                self.change(move |clerk| {
+                    containers::replace(clerk, &at, &definition, &condition, quota)
+                })
+            }
+            Operation::DeleteContainer { at, condition } => {
+                self.change(move |clerk| containers::delete(clerk, &at, &condition))
+            }
+
+            Operation::WriteItem(write) => self.write_item(write),
+            Operation::ReadItem { at, item, condition } => Answer::ready(
+                self.enter(&at, ErrorKind::OwnerNotFound)
+                    .map_or_else(|reply| reply, |opened| items::read(&opened, item, &condition)),
+            ),
+            Operation::ListItems { at, part, page } => Answer::ready(
+                self.enter(&at, ErrorKind::OwnerNotFound)
+                    .map_or_else(|reply| reply, |opened| list::items(&opened, &part, &page)),
+            ),
+
+            Operation::QueryItems { at, query, part, page } => {
+                Answer::ready(self.enter(&at, ErrorKind::OwnerNotFound).map_or_else(
+                    |reply| reply,
+                    |opened| list::query(&opened, &query, &part, &page),
+                ))
+            }
+
+            Operation::ListRanges { at, known } => {
+                Answer::ready(self.enter(&at, ErrorKind::OwnerNotFound).map_or_else(
+                    |reply| reply,
+                    |opened| containers::ranges(&opened, known.as_deref()),
+                ))
+            }
+            Operation::ListOffers { page } => self.look(|snapshot| offers::list(snapshot, &page)),
+            Operation::QueryOffers { query } => {
+                self.look(|snapshot| offers::query(snapshot, &query))
+            }
+            Operation::ReadOffer { offer } => self.look(|snapshot| offers::read(snapshot, &offer)),
+
+            Operation::ReadClock => {
+                Answer::ready(clock_reply(self.shared.store.clock().map_err(Refused::Storage)))
+            }
+            Operation::MoveClock { step } => self.move_clock(step),
+        }
+    }
+
+    fn look(&self, read: impl FnOnce(&dyn Snapshot) -> Result<Reply>) -> Answer {
+        Answer::ready(Clerk::new(&self.shared).answer(read))
+    }
+
+    fn change(&self, change: impl FnOnce(&Clerk<'_>) -> Reply + Send + 'static) -> Answer {
+        Answer::Pending(Pending(Waiting::Clerk(self.desk.hand_in(change))))
+    }
+
+    fn write_item(&self, write: WriteItem) -> Answer {
+        let opened = match self.enter(&write.at, ErrorKind::OwnerNotFound) {
+            Ok(opened) => opened,
+            Err(reply) => return Answer::ready(reply),
+        };
+        match items::plan(&opened, write) {
+            Ok(plan) => {
+                let bucket = plan.bucket();
+                let ticket = commit(&*self.shared.store, bucket, plan);
+                Answer::Pending(Pending(Waiting::Item(ticket)))
+            }
+            Err(error) => Answer::ready(opened.failed(error).at(opened.place())),
+        }
+    }
+
+    fn move_clock(&self, step: Step) -> Answer {
+        let store = Arc::clone(&self.shared.store);
+        self.change(move |_| clock_reply(store.move_clock(step)))
+    }
+
+    /// One pass of the background purge. Returns how many items went.
+    pub fn purge_pass(&self) -> Result<usize> {
+        self.purge(PURGE_UNITS)
+    }
+
+    /// Removes everything that is due. Returns how many items went.
+    pub fn purge_all(&self) -> Result<usize> {
+        self.purge(usize::MAX)
+    }
+
+    fn purge(&self, units: usize) -> Result<usize> {
+        let removed = purge::pass(&self.shared, units)?;
+        self.shared.purged.fetch_add(removed as u64, Ordering::Relaxed);
+        Ok(removed)
+    }
+
+    /// One write, all the way to the disk and back.
+    pub fn probe(&self) -> Result<()> {
+        commit(&*self.shared.store, keys::PROBE, Probe).wait().map_err(storage_failed)
+    }
+
+    /// Whether writes are taken just now.
+    pub fn writable(&self) -> Result<()> {
+        self.shared.store.writable().map_err(storage_failed)
+    }
+
+    /// What the store has done and holds.
+    pub fn figures(&self) -> Figures {
+        self.shared.store.figures()
+    }
+
+    /// How many expired items were removed since the start.
+    pub fn purged_items(&self) -> u64 {
+        self.shared.purged.load(Ordering::Relaxed)
+    }
+
+    /// Finishes what is under way and closes the store.
+    pub fn close(&self) -> Result<()> {
+        self.desk.close();
+        self.shared.store.close().map_err(storage_failed)
+    }
+}
+
+/// Writes the time, to see that writing works.
+struct Probe;
+
+impl Plan for Probe {
+    type Done = ();
+    type Refusal = dayfly_storage::Error;
+
+    fn draft(&self, _: &View<'_>) -> dayfly_storage::Result<Draft<()>> {
+        Ok(Draft::new(|stamp: Stamp, batch: &mut Batch| {
+            batch.put(keys::probe(), stamp.ts.to_be_bytes().to_vec());
+        }))
+    }
+}
+
+fn clock_reply(outcome: Result<Reading, Refused>) -> Reply {
+    match outcome {
+        Ok(reading) => {
+            let body = json!({
+                "now": reading.now,
+                "frozen": reading.frozen,
+                "offsetSeconds": reading.offset_seconds,
+                "held": reading.held,
+            });
+            Reply::ok(Success::new(200, body.to_string()), Timestamp(reading.now), 0.0)
+        }
+        Err(Refused::NoTestClock) => Error::new(
+            ErrorKind::Forbidden,
+            "The clock can be moved only when the server was started with --test-clock.",
+        )
+        .into(),
+        Err(Refused::Backwards { now }) => Reply::failed(
+            Error::bad_request(format!("The clock shows {now} and does not go back.")),
+            Timestamp(now),
+        ),
+        Err(Refused::TooFar) => Error::bad_request(format!(
+            "The clock does not go past the year 9999, which ends at {LAST_SECOND}."
+        ))
+        .into(),
+        Err(Refused::Storage(error)) => error.into(),
+    }
+}
+
+/// Finishes what a crash cut off: definitions that did not reach every bucket,
+/// and buckets of containers that were never recorded.
+fn recover(shared: &Shared) -> Result<()> {
+    let snapshot = shared.store.snapshot().map_err(storage_failed)?;
+    let rows = CatalogView::scan(&*snapshot, &keys::all_containers(), usize::MAX)
+        .map_err(storage_failed)?;
+    let mut known = HashSet::new();
+    for (_, row) in rows {
+        let record: ContainerRecord = catalog::decode(&row)?;
+        for bucket in record.buckets() {
+            known.insert(bucket);
+            if State::of(&snapshot.head(bucket)).epoch < record.epoch {
+                let clerk = Clerk::new(shared);
+                clerk.install([bucket], record.epoch, Some(record.definition.ttl))?;
+            }
+        }
+    }
+    let condemned = CatalogView::scan(&*snapshot, &keys::all_condemned(), usize::MAX)
+        .map_err(storage_failed)?;
+    known.extend(condemned.iter().filter_map(|(key, _)| keys::condemned_bucket(key)));
+
+    let mut last = Numbers::read(&*snapshot)?.container;
+    for bucket in shared.store.buckets() {
+        let Some(number) = keys::container_of(bucket) else { continue };
+        last = last.max(number);
+        if !known.contains(&bucket) {
+            purge::clear_bucket(shared, bucket).map_err(storage_failed)?;
+        }
+    }
+    shared.last_container.store(last, Ordering::Relaxed);
+    Ok(())
+}

@@ -1,0 +1,311 @@
+//! Lists, page by page.
+//!
+//! A continuation token is a position in key order, not a row: it stays good
+//! when rows are written, expire or are purged between two pages, and over a
+//! restart.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use bytes::{BufMut, Bytes};
+use dayfly_model::epk::{self, Epk};
+use dayfly_model::partition_key::PartitionKey;
+use dayfly_model::ttl::Cuts;
+use dayfly_model::{Error, ErrorKind, Result, charge};
+use dayfly_sql::Query;
+use dayfly_storage::{Bucket, Direction, KeyRange, Snapshot};
+use sha2::{Digest, Sha256};
+
+use crate::catalog::{Container, Range};
+use crate::head::State;
+use crate::items::Seen;
+use crate::keys::{self, Partition};
+use crate::operation::{Page, Part};
+use crate::reply::{CHARGE_MINIMUM_RU, Place, Reply, Success, storage_failed};
+use crate::scope::Opened;
+
+/// A page without a wish of the client.
+const PAGE_DEFAULT: usize = 100;
+/// The longest page.
+const PAGE_MAX: usize = 10_000;
+/// The largest page, in bytes of JSON.
+const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// How many keys one page looks at; many may be expired.
+const SCAN_MAX: usize = 20_000;
+/// How many keys are read at once.
+const CHUNK: usize = 32;
+
+/// Shows items of a container in key order: by EPK, then by id.
+pub(crate) fn items(opened: &Opened, part: &Part, page: &Page) -> Reply {
+    let outcome = Scan::new(opened, part, page).and_then(Scan::run);
+    match outcome {
+        Ok(reply) => reply,
+        Err(error) => opened.failed(error).at(opened.place()),
+    }
+}
+
+/// Shows the items that a query asks for: for now, all of them.
+pub(crate) fn query(opened: &Opened, query: &[u8], part: &Part, page: &Page) -> Reply {
+    match Query::parse(query) {
+        Ok(Query::All) => items(opened, part, page),
+        Ok(Query::Lookup { .. }) => opened.failed(Error::not_yet("A query with a filter")),
+        Err(error) => opened.failed(error),
+    }
+}
+
+/// One page of items on its way.
+struct Scan<'a> {
+    opened: &'a Opened,
+    place: Place,
+    /// What to read, in order.
+    segments: Vec<(Bucket, KeyRange)>,
+    limit: usize,
+    scope: [u8; 4],
+    documents: Vec<u8>,
+    count: usize,
+    looked_at: usize,
+    charge_ru: f64,
+}
+
+impl<'a> Scan<'a> {
+    fn new(opened: &'a Opened, part: &Part, page: &Page) -> Result<Self> {
+        let container = &opened.container;
+        let (place, mut segments) = segments(opened, part)?;
+        opened.check_session(&place)?;
+        let scope = container.number.to_be_bytes();
+        if let Some(token) = &page.continuation {
+            skip_to(&mut segments, read_token(token, scope)?)?;
+        }
+        Ok(Scan {
+            opened,
+            place,
+            segments,
+            limit: limit(page),
+            scope,
+            documents: Vec::new(),
+            count: 0,
+            looked_at: 0,
+            charge_ru: 0.0,
+        })
+    }
+
+    fn run(mut self) -> Result<Reply> {
+        let mut next = None;
+        for (bucket, range) in std::mem::take(&mut self.segments) {
+            next = self.read_segment(bucket, range)?;
+            if next.is_some() {
+                break;
+            }
+        }
+        let rid = &self.opened.container.rid_text;
+        let mut body = Vec::with_capacity(self.documents.len() + 64);
+        body.put_slice(format!("{{\"_rid\":\"{rid}\",\"Documents\":[").as_bytes());
+        body.put_slice(&self.documents);
+        body.put_slice(format!("],\"_count\":{}}}", self.count).as_bytes());
+        let success = Success {
+            continuation: next.map(|(bucket, key)| write_token(bucket, &key, self.scope)),
+            item_count: Some(self.count),
+            ..Success::new(200, body)
+        };
+        let charge_ru = self.charge_ru.max(CHARGE_MINIMUM_RU);
+        Ok(Reply::ok(success, self.opened.now(), charge_ru).at(self.place))
+    }
+
+    /// Reads one bucket's part. Where the next page starts, if this one is
+    /// full.
+    fn read_segment(
+        &mut self,
+        bucket: Bucket,
+        mut range: KeyRange,
+    ) -> Result<Option<(Bucket, Vec<u8>)>> {
+        let snapshot = &*self.opened.snapshot;
+        let cuts = State::of(&snapshot.head(bucket)).policy.cuts(self.opened.now());
+        loop {
+            let pairs =
+                snapshot.scan(bucket, &range, Direction::Forward, CHUNK).map_err(storage_failed)?;
+            let end = pairs.len() < CHUNK;
+            for (key, value) in &pairs {
+                if !self.add(value, cuts)? {
+                    return Ok(Some((bucket, key.to_vec())));
+                }
+                range.start = [key, &[0][..]].concat();
+            }
+            if end {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Adds an item to the page if it is alive. `false`: the page ends before
+    /// it. An expired item ends no page, unless too many were met.
+    fn add(&mut self, value: &Bytes, cuts: Cuts) -> Result<bool> {
+        if self.looked_at >= SCAN_MAX {
+            return Ok(false);
+        }
+        self.looked_at += 1;
+        let Seen::Alive(record) = Seen::of(value, cuts).map_err(storage_failed)? else {
+            return Ok(true);
+        };
+        if self.count >= self.limit {
+            return Ok(false);
+        }
+        let container = &self.opened.container;
+        let text = record.render(container, &record.etag(container));
+        if self.count > 0 && self.documents.len() + text.len() > PAGE_BYTES_MAX {
+            return Ok(false);
+        }
+        if self.count > 0 {
+            self.documents.push(b',');
+        }
+        self.documents.extend_from_slice(&text);
+        self.count += 1;
+        self.charge_ru += charge::of_read(text.len());
+        Ok(true)
+    }
+}
+
+/// What a part of a container means in keys, and the ranges it touches.
+fn segments(opened: &Opened, part: &Part) -> Result<(Place, Vec<(Bucket, KeyRange)>)> {
+    let container = &opened.container;
+    let mut interval = Interval { min: Epk(Vec::new()), max: None };
+    if let Some(id) = &part.range {
+        let range = find_range(container, id)?;
+        interval.narrow(&range.min, range.max.as_ref());
+    }
+    if let Some(start) = &part.start {
+        interval.narrow(start, None);
+    }
+    if let Some(end) = &part.end {
+        interval.narrow(&Epk(Vec::new()), Some(end));
+    }
+    let mut place = opened.place();
+    if let Some(key) = &part.partition_key {
+        let definition = &container.definition().partition_key;
+        let key = fitting(container, key)?;
+        if definition.system_key || key.0.len() == definition.paths.len() {
+            let epk = container.epk(&key);
+            place.ranges.retain(|(id, _)| container.range(&epk).is_some_and(|of| of.id == *id));
+            let inside = interval.contains(&epk);
+            let keys = Partition::new(&epk, &key.canonical()).items();
+            let segments = inside.then(|| (container.bucket(&epk), keys));
+            return Ok((place, segments.into_iter().collect()));
+        }
+        let (min, max) = epk::prefix_range(definition, &key);
+        interval.narrow(&min, Some(&max));
+    }
+    let touched = |id: &str| find_range(container, id).is_ok_and(|range| interval.overlaps(range));
+    place.ranges.retain(|(id, _)| touched(id));
+    let keys = keys::items_between(&interval.min, interval.max.as_ref());
+    Ok((place, container.buckets().map(|bucket| (bucket, keys.clone())).collect()))
+}
+
+/// A list may give the first components of a hierarchical key.
+fn fitting(container: &Container, key: &PartitionKey) -> Result<PartitionKey> {
+    let definition = &container.definition().partition_key;
+    let is_prefix = !key.0.is_empty() && key.0.len() < definition.paths.len();
+    if is_prefix { Ok(key.clone()) } else { key.clone().fitted(definition) }
+}
+
+fn find_range<'a>(container: &'a Container, id: &str) -> Result<&'a Range> {
+    let id = id.rsplit(',').next().unwrap_or(id).trim();
+    container.ranges.iter().find(|range| &*range.id == id).ok_or_else(|| {
+        Error::new(
+            ErrorKind::RangeGone,
+            format!("The container has no partition key range '{id}'."),
+        )
+    })
+}
+
+/// EPKs from `min` up to `max`; no max: all that follow.
+struct Interval {
+    min: Epk,
+    max: Option<Epk>,
+}
+
+impl Interval {
+    fn narrow(&mut self, min: &Epk, max: Option<&Epk>) {
+        if min.0 > self.min.0 {
+            self.min = min.clone();
+        }
+        if let Some(max) = max
+            && self.max.as_ref().is_none_or(|known| max.0 < known.0)
+        {
+            self.max = Some(max.clone());
+        }
+    }
+
+    fn contains(&self, epk: &Epk) -> bool {
+        self.min.0 <= epk.0 && self.max.as_ref().is_none_or(|max| epk.0 < max.0)
+    }
+
+    fn overlaps(&self, range: &Range) -> bool {
+        self.max.as_ref().is_none_or(|max| range.min.0 < max.0)
+            && range.max.as_ref().is_none_or(|max| self.min.0 < max.0)
+    }
+}
+
+pub(crate) fn limit(page: &Page) -> usize {
+    page.limit.unwrap_or(PAGE_DEFAULT).clamp(1, PAGE_MAX)
+}
+
+/// Lets `segments` start at a position that an earlier page returned.
+fn skip_to(segments: &mut Vec<(Bucket, KeyRange)>, position: (Bucket, Vec<u8>)) -> Result<()> {
+    let (bucket, key) = position;
+    segments.retain(|(candidate, _)| *candidate >= bucket);
+    match segments.first_mut() {
+        Some((first, range)) if *first == bucket && key >= range.start && key < range.end => {
+            range.start = key;
+            Ok(())
+        }
+        _ => Err(bad_token()),
+    }
+}
+
+/// A position as text: what it belongs to, where, and a check.
+pub(crate) fn write_token(bucket: Bucket, key: &[u8], scope: [u8; 4]) -> String {
+    let mut bytes = Vec::with_capacity(key.len() + 16);
+    bytes.put_slice(&scope);
+    bytes.put_u64(bucket.0);
+    bytes.put_slice(key);
+    let check = Sha256::digest(&bytes);
+    bytes.extend(check.iter().take(4));
+    URL_SAFE_NO_PAD.encode(bytes)
+}
+
+pub(crate) fn read_token(token: &str, scope: [u8; 4]) -> Result<(Bucket, Vec<u8>)> {
+    let read = || {
+        let bytes = URL_SAFE_NO_PAD.decode(token.trim()).ok()?;
+        let (bytes, check) = bytes.split_at_checked(bytes.len().checked_sub(4)?)?;
+        let right = Sha256::digest(bytes).iter().take(4).eq(check);
+        let rest = bytes.strip_prefix(&scope)?;
+        let (bucket, key) = rest.split_first_chunk::<8>()?;
+        right.then(|| (Bucket(u64::from_be_bytes(*bucket)), key.to_vec()))
+    };
+    read().ok_or_else(bad_token)
+}
+
+fn bad_token() -> Error {
+    Error::bad_request("Invalid Continuation Token")
+}
+
+/// A page of catalog rows.
+pub(crate) fn rows(
+    snapshot: &dyn Snapshot,
+    mut range: KeyRange,
+    page: &Page,
+) -> Result<(Vec<Bytes>, Option<String>)> {
+    let scope = *b"list";
+    if let Some(token) = &page.continuation {
+        let (_, key) = read_token(token, scope)?;
+        if key < range.start || key >= range.end {
+            return Err(bad_token());
+        }
+        range.start = key;
+    }
+    let limit = limit(page);
+    let mut pairs = snapshot
+        .scan(keys::CATALOG, &range, Direction::Forward, limit + 1)
+        .map_err(storage_failed)?;
+    let more = if pairs.len() > limit { pairs.pop() } else { None };
+    let next = more.map(|(key, _)| write_token(keys::CATALOG, &key, scope));
+    Ok((pairs.into_iter().map(|(_, value)| value).collect(), next))
+}

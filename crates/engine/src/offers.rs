@@ -1,0 +1,163 @@
+//! Offers: how much throughput a database or container was given. Recorded and
+//! shown; enforcing them is another matter.
+
+use dayfly_model::epk::Epk;
+use dayfly_model::rid::{OfferRid, RangeRid};
+use dayfly_model::throughput::Throughput;
+use dayfly_model::{ErrorKind, Result};
+use dayfly_sql::Query;
+use dayfly_storage::{Batch, Snapshot, Stamp};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::catalog::{self, CatalogView, not_found};
+use crate::databases::{CHARGE_LOOK_RU, feed};
+use crate::keys;
+use crate::list;
+use crate::operation::Page;
+use crate::record;
+use crate::reply::{Reply, Success, storage_failed};
+use crate::scope::Opened;
+
+/// How many offers a look-up goes through.
+const LOOKUP_MAX: usize = 100_000;
+
+/// An offer, as it is stored.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Offer {
+    number: u32,
+    /// `content`, as clients see it.
+    content: Value,
+    /// The RID of the database or container.
+    resource_rid: String,
+    /// Its `_self`.
+    resource: String,
+    ts: u64,
+    version: u64,
+    opened: u32,
+}
+
+impl Offer {
+    pub(crate) fn new(
+        number: u32,
+        throughput: Throughput,
+        resource_rid: String,
+        resource: String,
+        stamp: Stamp,
+    ) -> Self {
+        Offer {
+            number,
+            content: throughput.to_content(),
+            resource_rid,
+            resource,
+            ts: stamp.ts,
+            version: record::version(stamp, 1),
+            opened: stamp.opened,
+        }
+    }
+
+    pub(crate) fn put(&self, batch: &mut Batch) {
+        batch.put(keys::offer(self.number), catalog::encode(self));
+        let number = self.number.to_be_bytes().to_vec();
+        batch.put(keys::offer_of(&self.resource_rid), number);
+    }
+
+    fn etag(&self) -> String {
+        record::etag(0, self.opened, self.version)
+    }
+
+    fn to_json(&self) -> Value {
+        let rid = OfferRid(self.number).encode();
+        json!({
+            "id": rid,
+            "_rid": rid,
+            "_self": format!("offers/{rid}/"),
+            "_etag": self.etag(),
+            "_ts": self.ts,
+            "offerVersion": "V2",
+            "offerType": "Invalid",
+            "resource": self.resource,
+            "offerResourceId": self.resource_rid,
+            "content": self.content,
+        })
+    }
+}
+
+fn number_of<V: CatalogView + ?Sized>(view: &V, rid: &str) -> Result<Option<u32>> {
+    let row = view.get(&keys::offer_of(rid)).map_err(storage_failed)?;
+    Ok(row.and_then(|bytes| Some(u32::from_be_bytes(bytes.as_ref().try_into().ok()?))))
+}
+
+/// Whether the database or container with this RID has an offer of its own.
+pub(crate) fn has_offer<V: CatalogView + ?Sized>(view: &V, rid: &str) -> Result<bool> {
+    Ok(number_of(view, rid)?.is_some())
+}
+
+/// The keys of the offer of a database or container, for whoever removes it.
+pub(crate) fn rows_of<V: CatalogView + ?Sized>(view: &V, rid: &str) -> Result<Vec<Vec<u8>>> {
+    let number = number_of(view, rid)?;
+    Ok(number.map_or_else(Vec::new, |number| vec![keys::offer(number), keys::offer_of(rid)]))
+}
+
+/// Shows an offer.
+pub(crate) fn read(snapshot: &dyn Snapshot, rid: &str) -> Result<Reply> {
+    let missing = || not_found(ErrorKind::NotFound);
+    let OfferRid(number) = OfferRid::parse(rid).ok_or_else(missing)?;
+    let offer: Offer = catalog::read(snapshot, &keys::offer(number))?.ok_or_else(missing)?;
+    let success = Success {
+        etag: Some(offer.etag()),
+        throughput_min: Throughput::from_content(&offer.content).map(Throughput::min).ok(),
+        ..Success::new(200, offer.to_json().to_string())
+    };
+    Ok(Reply::ok(success, catalog::now(snapshot), CHARGE_LOOK_RU))
+}
+
+/// Shows the offers of the account.
+pub(crate) fn list(snapshot: &dyn Snapshot, page: &Page) -> Result<Reply> {
+    let (rows, next) = list::rows(snapshot, keys::offers(), page)?;
+    let offers = rows.iter().map(|row| json_of(row)).collect::<Result<Vec<_>>>()?;
+    Ok(feed("", "Offers", offers, next, catalog::now(snapshot)))
+}
+
+/// Shows the offers that a query asks for.
+pub(crate) fn query(snapshot: &dyn Snapshot, body: &[u8]) -> Result<Reply> {
+    let query = Query::parse(body)?;
+    let rows = CatalogView::scan(snapshot, &keys::offers(), LOOKUP_MAX).map_err(storage_failed)?;
+    let mut offers = rows.iter().map(|(_, row)| json_of(row)).collect::<Result<Vec<_>>>()?;
+    if let Query::Lookup { property, value } = query {
+        offers.retain(|offer| offer.get(&property).is_some_and(|found| *found == value));
+    }
+    Ok(feed("", "Offers", offers, None, catalog::now(snapshot)))
+}
+
+fn json_of(row: &[u8]) -> Result<Value> {
+    Ok(catalog::decode::<Offer>(row)?.to_json())
+}
+
+/// The partition key ranges of a container, as clients see them.
+pub(crate) fn ranges_json(opened: &Opened, etag: &str) -> Vec<Value> {
+    let container = &opened.container;
+    let count = u32::try_from(container.ranges.len()).unwrap_or(u32::MAX);
+    let fraction = 1.0 / f64::from(count.max(1));
+    (0u64..)
+        .zip(&container.ranges)
+        .map(|(number, range)| {
+            let rid = RangeRid { container: container.rid, range: number }.encode();
+            json!({
+                "id": &*range.id,
+                "_rid": rid,
+                "_self": format!("{}pkranges/{rid}/", container.self_link),
+                "_etag": etag,
+                "_ts": container.record.ts,
+                "_lsn": opened.snapshot.head(container.bucket(&range.min)).lsn,
+                "minInclusive": range.min.to_hex(),
+                "maxExclusive": range.max.as_ref().map_or_else(|| "FF".to_owned(), Epk::to_hex),
+                "ridPrefix": number,
+                "throughputFraction": fraction,
+                "status": "online",
+                "parents": [],
+                "ownedArchivalPKRangeIds": [],
+            })
+        })
+        .collect()
+}

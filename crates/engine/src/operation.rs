@@ -1,0 +1,234 @@
+//! Everything the server can be asked to do.
+//!
+//! An operation is complete: whoever made it has read the request, and nobody
+//! below looks at headers again. Resources are named as the client named them,
+//! by name or by RID.
+
+use dayfly_model::epk::Epk;
+use dayfly_model::json::ObjectText;
+use dayfly_model::partition_key::PartitionKey;
+use dayfly_model::throughput::Throughput;
+pub use dayfly_storage::clock::Step as ClockStep;
+
+/// A request, understood.
+#[derive(Clone, Debug)]
+pub enum Operation {
+    /// The time, for answers that come from no resource.
+    ReadTime,
+
+    /// Makes a database.
+    CreateDatabase {
+        /// Its name.
+        id: String,
+        /// What its containers share, if anything.
+        throughput: Option<Throughput>,
+    },
+    /// Shows a database.
+    ReadDatabase {
+        /// Which one.
+        database: String,
+        /// On which condition.
+        condition: Condition,
+    },
+    /// Shows the databases of the account.
+    ListDatabases {
+        /// Which page.
+        page: Page,
+    },
+    /// Removes a database with all that is in it.
+    DeleteDatabase {
+        /// Which one.
+        database: String,
+        /// On which condition.
+        condition: Condition,
+    },
+
+    /// Makes a container.
+    CreateContainer {
+        /// Where.
+        database: String,
+        /// The request's body.
+        definition: Vec<u8>,
+        /// Its own throughput, if it has any.
+        throughput: Option<Throughput>,
+    },
+    /// Shows a container.
+    ReadContainer {
+        /// Which one.
+        at: ContainerScope,
+        /// On which condition.
+        condition: Condition,
+        /// Whether the figures are asked for.
+        quota: bool,
+    },
+    /// Shows the containers of a database.
+    ListContainers {
+        /// Of which one.
+        database: String,
+        /// Which page.
+        page: Page,
+    },
+    /// Changes a container's definition.
+    ReplaceContainer {
+        /// Which one.
+        at: ContainerScope,
+        /// The request's body.
+        definition: Vec<u8>,
+        /// On which condition.
+        condition: Condition,
+        /// Whether the figures are asked for.
+        quota: bool,
+    },
+    /// Removes a container with all that is in it.
+    DeleteContainer {
+        /// Which one.
+        at: ContainerScope,
+        /// On which condition.
+        condition: Condition,
+    },
+
+    /// Writes an item.
+    WriteItem(WriteItem),
+    /// Shows an item.
+    ReadItem {
+        /// Where.
+        at: ContainerScope,
+        /// Which one.
+        item: ItemAddress,
+        /// On which condition.
+        condition: Condition,
+    },
+    /// Shows the items of a container, or of a part of it.
+    ListItems {
+        /// Where.
+        at: ContainerScope,
+        /// Which part.
+        part: Part,
+        /// Which page.
+        page: Page,
+    },
+    /// Shows the items that a query asks for.
+    QueryItems {
+        /// Where.
+        at: ContainerScope,
+        /// The request's body.
+        query: Vec<u8>,
+        /// Which part.
+        part: Part,
+        /// Which page.
+        page: Page,
+    },
+
+    /// Shows the partition key ranges of a container.
+    ListRanges {
+        /// Of which one.
+        at: ContainerScope,
+        /// The version the client knows.
+        known: Option<String>,
+    },
+
+    /// Shows the offers of the account.
+    ListOffers {
+        /// Which page.
+        page: Page,
+    },
+    /// Looks offers up.
+    QueryOffers {
+        /// The request's body.
+        query: Vec<u8>,
+    },
+    /// Shows an offer.
+    ReadOffer {
+        /// Its RID.
+        offer: String,
+    },
+
+    /// Shows the clock.
+    ReadClock,
+    /// Moves the test clock.
+    MoveClock {
+        /// How.
+        step: ClockStep,
+    },
+}
+
+/// A container as the request names it, and what the request believes of it.
+#[derive(Clone, Debug, Default)]
+pub struct ContainerScope {
+    /// The database, by name or RID.
+    pub database: String,
+    /// The container, by name or RID.
+    pub container: String,
+    /// The RID the client has cached for it.
+    pub intended_rid: Option<String>,
+    /// What the client has seen already.
+    pub session: Option<String>,
+}
+
+/// An item as the request names it.
+#[derive(Clone, Debug)]
+pub struct ItemAddress {
+    /// Its id; or its RID, when the container is named by RID.
+    pub id: String,
+    /// Its partition key, if the request gives one.
+    pub partition_key: Option<PartitionKey>,
+}
+
+/// A write to one item.
+#[derive(Clone, Debug)]
+pub struct WriteItem {
+    /// Where.
+    pub at: ContainerScope,
+    /// What to do.
+    pub act: Act,
+    /// The partition key of the request, if it gives one.
+    pub partition_key: Option<PartitionKey>,
+    /// On which condition.
+    pub condition: Condition,
+    /// Whether the answer leaves the item out.
+    pub minimal: bool,
+}
+
+/// What a write does.
+#[derive(Clone, Debug)]
+pub enum Act {
+    /// Makes a new item.
+    Create(ObjectText),
+    /// Makes the item, or replaces it.
+    Upsert(ObjectText),
+    /// Replaces the item with this id.
+    Replace(String, ObjectText),
+    /// Removes the item with this id.
+    Delete(String),
+}
+
+/// `If-Match` and `If-None-Match`.
+#[derive(Clone, Debug, Default)]
+pub struct Condition {
+    /// Only if the resource has this etag.
+    pub if_match: Option<String>,
+    /// Only if it has not.
+    pub if_none_match: Option<String>,
+}
+
+/// Which page of a list.
+#[derive(Clone, Debug, Default)]
+pub struct Page {
+    /// At most this many; the server decides without it.
+    pub limit: Option<usize>,
+    /// Where the page before ended.
+    pub continuation: Option<String>,
+}
+
+/// Which part of a container.
+#[derive(Clone, Debug, Default)]
+pub struct Part {
+    /// One logical partition, or those that share a prefix.
+    pub partition_key: Option<PartitionKey>,
+    /// One partition key range, by its id.
+    pub range: Option<String>,
+    /// Keys from here on.
+    pub start: Option<Epk>,
+    /// Keys before this.
+    pub end: Option<Epk>,
+}

@@ -1,0 +1,196 @@
+//! The purge removes what nobody can see any more: expired items, and the
+//! buckets of deleted containers. It is never observable.
+//!
+//! It walks two queues in the order of death: the feed, where items that live
+//! by the container's default stand in the order of their `_ts`, and the queue
+//! of items with a `ttl`. Cursors say how far it has come in each; they are
+//! committed with the deletes. Below a cursor nothing is left to die, and
+//! nothing can appear: new versions come later in the feed, and a new `ttl`
+//! ends after now. Whether an item is dead is judged once more by the commit,
+//! so a write that came first wins.
+
+use bytes::{Buf, BufMut, Bytes};
+use dayfly_model::ttl::Life;
+use dayfly_model::{Result, Timestamp};
+use dayfly_storage::{Batch, Bucket, Direction, Draft, Error, Plan, Room, Snapshot, View, commit};
+
+use crate::Shared;
+use crate::clerk::{CatalogPlan, Clerk};
+use crate::head::State;
+use crate::items::Seen;
+use crate::keys::{self, ItemKey};
+use crate::record::FeedRow;
+use crate::reply::{Reply, Success, storage_failed};
+
+/// How many queue rows one commit looks at.
+const UNIT: usize = 64;
+/// How many keys of a deleted container are removed at once.
+const CLEAR_UNIT: usize = 1000;
+
+/// How far the purge of a bucket has come.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Cursor {
+    /// The last feed version looked at.
+    feed: u64,
+    /// The last queue row looked at.
+    due: Option<Vec<u8>>,
+}
+
+impl Cursor {
+    fn encode(&self) -> Bytes {
+        let mut bytes = Vec::new();
+        bytes.put_u64(self.feed);
+        bytes.put_slice(self.due.as_deref().unwrap_or_default());
+        bytes.into()
+    }
+
+    fn decode(mut bytes: Bytes) -> Cursor {
+        let feed = bytes.try_get_u64().unwrap_or_default();
+        Cursor { feed, due: (!bytes.is_empty()).then(|| bytes.to_vec()) }
+    }
+}
+
+/// One commit of the purge.
+struct Unit {
+    candidates: Vec<ItemKey>,
+    from: Cursor,
+    to: Cursor,
+}
+
+/// What one unit did.
+enum Step {
+    /// Nothing is due.
+    Idle,
+    /// It removed this many items.
+    Removed(usize),
+}
+
+/// Removes what is due, with at most `units` commits. Returns how many items
+/// went.
+pub(crate) fn pass(shared: &Shared, mut units: usize) -> Result<usize> {
+    let mut removed = 0;
+    for bucket in shared.store.buckets() {
+        if keys::container_of(bucket).is_none() {
+            continue;
+        }
+        while units > 0 {
+            match step(shared, bucket).map_err(storage_failed)? {
+                Step::Idle => break,
+                Step::Removed(count) => removed += count,
+            }
+            units -= 1;
+        }
+    }
+    clear_condemned(shared)?;
+    Ok(removed)
+}
+
+fn step(shared: &Shared, bucket: Bucket) -> dayfly_storage::Result<Step> {
+    let snapshot = shared.store.snapshot()?;
+    let unit = gather(&*snapshot, bucket)?;
+    if unit.from == unit.to {
+        return Ok(Step::Idle);
+    }
+    match commit(&*shared.store, bucket, unit).wait() {
+        Ok(count) => Ok(Step::Removed(count)),
+        Err(error) => Err(error),
+    }
+}
+
+/// What is due in both queues, from the cursors on.
+fn gather(snapshot: &dyn Snapshot, bucket: Bucket) -> dayfly_storage::Result<Unit> {
+    let state = State::of(&snapshot.head(bucket));
+    let cuts = state.policy.cuts(Timestamp(snapshot.now()));
+    let nothing = Timestamp(0);
+    let stored = if state.deleted || (cuts.inherit == nothing && cuts.explicit == nothing) {
+        None
+    } else {
+        Some(snapshot.get(bucket, &keys::purge_cursor())?)
+    };
+    let from = stored.clone().flatten().map(Cursor::decode).unwrap_or_default();
+    let mut unit = Unit { candidates: Vec::new(), to: from.clone(), from };
+    if stored.is_none() {
+        return Ok(unit);
+    }
+
+    let feed = keys::feed_after(unit.from.feed);
+    for (key, value) in snapshot.scan(bucket, &feed, Direction::Forward, UNIT)? {
+        let row = FeedRow::decode(&value)?;
+        if row.ts > cuts.inherit {
+            break;
+        }
+        unit.to.feed = keys::feed_version(&key).ok_or_else(broken)?;
+        if matches!(row.life, Life::Inherit(_) | Life::Opaque(_)) {
+            unit.candidates.push(row.key);
+        }
+    }
+    let due = keys::due_between(unit.from.due.as_deref(), cuts.explicit);
+    for (key, value) in snapshot.scan(bucket, &due, Direction::Forward, UNIT)? {
+        unit.candidates.push(ItemKey(value.to_vec()));
+        unit.to.due = Some(key.to_vec());
+    }
+    Ok(unit)
+}
+
+fn broken() -> Error {
+    Error::Corrupt("a queue row".to_owned())
+}
+
+impl Plan for Unit {
+    type Done = usize;
+    type Refusal = Error;
+
+    fn draft(&self, view: &View<'_>) -> dayfly_storage::Result<Draft<usize>> {
+        let cuts = State::of(view.head()).policy.cuts(Timestamp(view.now()));
+        let mut dead = Vec::new();
+        for key in &self.candidates {
+            let Some(bytes) = view.get(&key.record())? else { continue };
+            if let Seen::Dead(record) = Seen::of(&bytes, cuts)? {
+                dead.push((record, key.clone()));
+            }
+        }
+        let to = self.to.clone();
+        Ok(Draft::new(move |_, batch: &mut Batch| {
+            for (record, key) in &dead {
+                record.bury(batch, &key.partition(&record.id), key);
+            }
+            batch.put(keys::purge_cursor(), to.encode());
+            dead.len()
+        }))
+    }
+
+    fn room(&self) -> Room {
+        Room::Frees
+    }
+}
+
+/// Empties the buckets of deleted containers, and forgets them.
+fn clear_condemned(shared: &Shared) -> Result<()> {
+    let snapshot = shared.store.snapshot().map_err(storage_failed)?;
+    let rows = snapshot
+        .scan(keys::CATALOG, &keys::all_condemned(), Direction::Forward, UNIT)
+        .map_err(storage_failed)?;
+    for (key, _) in rows {
+        let Some(bucket) = keys::condemned_bucket(&key) else { continue };
+        if !State::of(&snapshot.head(bucket)).deleted {
+            Clerk::new(shared).close_buckets(&[bucket]);
+        }
+        clear_bucket(shared, bucket).map_err(storage_failed)?;
+        let key = key.to_vec();
+        let reply = Clerk::new(shared).commit(CatalogPlan::frees(move |_: &View<'_>| {
+            let key = key.clone();
+            Ok(Draft::new(move |stamp: dayfly_storage::Stamp, batch: &mut Batch| {
+                batch.delete(key);
+                Reply::ok(Success::new(204, ""), Timestamp(stamp.ts), 0.0)
+            }))
+        }));
+        reply.outcome?;
+    }
+    Ok(())
+}
+
+/// Removes everything in a bucket that nobody can reach any more.
+pub(crate) fn clear_bucket(shared: &Shared, bucket: Bucket) -> dayfly_storage::Result<()> {
+    while shared.store.clear(bucket, &keys::everything(), CLEAR_UNIT)? == CLEAR_UNIT {}
+    shared.store.forget(bucket)
+}

@@ -1,0 +1,294 @@
+//! An item as it is stored: a small header, then the user's JSON text.
+//!
+//! ```text
+//! <format:1> <version:8> <docno:8> <ts:8> <life:8> <opened:4>
+//! <key length:2> <canonical partition key>
+//! <unique keys:1> <hash:16>*
+//! <id length:2> <id> <JSON text>
+//! ```
+//!
+//! The header has what liveness, conditions and burial need, so none of them
+//! parses JSON. System properties are not in the text: they are made from the
+//! header on the way out.
+
+use bytes::{BufMut, Bytes};
+use dayfly_model::Timestamp;
+use dayfly_model::rid::ItemRid;
+use dayfly_model::ttl::Life;
+use dayfly_storage::{Batch, Error, Result, Stamp};
+
+use crate::catalog::Container;
+use crate::keys::{self, ItemKey, Partition};
+
+const FORMAT: u8 = 1;
+
+/// The part of the header that the commit fills in.
+const SEAL_BYTES: usize = 37;
+
+/// How many versions one commit can make, as bits.
+const ORDINAL_BITS: u32 = 12;
+
+/// A version: the commit, and the place in it. At most 60 bits, since the
+/// first version of an item is also the number in its RID.
+pub(crate) fn version(stamp: Stamp, ordinal: u64) -> u64 {
+    debug_assert!(ordinal < 1 << ORDINAL_BITS);
+    stamp.lsn << ORDINAL_BITS | ordinal
+}
+
+/// The commit a version was made by.
+pub(crate) fn lsn_of(version: u64) -> u64 {
+    version >> ORDINAL_BITS
+}
+
+/// A stored item.
+#[derive(Clone, Debug)]
+pub(crate) struct Record {
+    /// This version.
+    pub(crate) version: u64,
+    /// The first version: what the RID is made of.
+    pub(crate) docno: u64,
+    /// `_ts`.
+    pub(crate) ts: Timestamp,
+    /// The life stamp.
+    pub(crate) life: Life,
+    /// How often the store had been opened at the write.
+    pub(crate) opened: u32,
+    /// The canonical partition key.
+    pub(crate) partition_key: Bytes,
+    /// What the paths of each unique key hold, as a hash.
+    pub(crate) unique: Vec<[u8; 16]>,
+    /// `id`.
+    pub(crate) id: Bytes,
+    /// The user's JSON, without system properties.
+    pub(crate) text: Bytes,
+}
+
+/// A record without its stamp: made where the write was asked for, so that the
+/// committer fills in a few bytes and copies nothing.
+pub(crate) struct Unstamped {
+    bytes: Vec<u8>,
+}
+
+/// What the commit adds to a record.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seal {
+    pub(crate) version: u64,
+    pub(crate) docno: u64,
+    pub(crate) ts: Timestamp,
+    pub(crate) life: Life,
+    pub(crate) opened: u32,
+}
+
+impl Unstamped {
+    pub(crate) fn new(partition_key: &[u8], unique: &[[u8; 16]], id: &[u8], text: &[u8]) -> Self {
+        let length = SEAL_BYTES + 6 + partition_key.len() + unique.len() * 16 + id.len();
+        let mut bytes = Vec::with_capacity(length + text.len());
+        bytes.put_bytes(0, SEAL_BYTES);
+        put_short(&mut bytes, partition_key);
+        bytes.put_u8(u8::try_from(unique.len()).unwrap_or(u8::MAX));
+        for hash in unique {
+            bytes.put_slice(hash);
+        }
+        put_short(&mut bytes, id);
+        bytes.put_slice(text);
+        Unstamped { bytes }
+    }
+
+    /// The stored bytes.
+    pub(crate) fn seal(mut self, seal: Seal) -> Bytes {
+        let mut header: &mut [u8] = &mut self.bytes;
+        header.put_u8(FORMAT);
+        header.put_u64(seal.version);
+        header.put_u64(seal.docno);
+        header.put_u64(seal.ts.0);
+        header.put_u64(seal.life.to_bits());
+        header.put_u32(seal.opened);
+        self.bytes.into()
+    }
+}
+
+impl Record {
+    pub(crate) fn decode(bytes: &Bytes) -> Result<Record> {
+        Self::read(bytes.clone()).ok_or_else(|| Error::Corrupt("an item's header".to_owned()))
+    }
+
+    fn read(mut bytes: Bytes) -> Option<Record> {
+        use bytes::Buf;
+        if bytes.try_get_u8().ok()? != FORMAT {
+            return None;
+        }
+        let version = bytes.try_get_u64().ok()?;
+        let docno = bytes.try_get_u64().ok()?;
+        let ts = Timestamp(bytes.try_get_u64().ok()?);
+        let life = Life::from_bits(bytes.try_get_u64().ok()?);
+        let opened = bytes.try_get_u32().ok()?;
+        let partition_key = take_short(&mut bytes)?;
+        let count = bytes.try_get_u8().ok()?;
+        let mut unique = Vec::with_capacity(usize::from(count));
+        for _ in 0..count {
+            let mut hash = [0; 16];
+            bytes.try_copy_to_slice(&mut hash).ok()?;
+            unique.push(hash);
+        }
+        let id = take_short(&mut bytes)?;
+        Some(Record { version, docno, ts, life, opened, partition_key, unique, id, text: bytes })
+    }
+
+    /// The item's version as clients see it.
+    pub(crate) fn etag(&self, container: &Container) -> String {
+        etag(container.number, self.opened, self.version)
+    }
+
+    /// The item as clients see it: the user's properties, then ours. `etag` is
+    /// its [`etag`](Record::etag).
+    pub(crate) fn render(&self, container: &Container, etag: &str) -> Bytes {
+        let rid = ItemRid { container: container.rid, docno: self.docno }.encode();
+        let mut out = Vec::with_capacity(self.text.len() + container.self_link.len() + 192);
+        let open = self.text.strip_suffix(b"}").unwrap_or(&self.text);
+        out.put_slice(open);
+        if open.len() > 1 {
+            out.put_u8(b',');
+        }
+        for part in ["\"_rid\":\"", &rid, "\",\"_self\":\"", &container.self_link, "docs/", &rid] {
+            out.put_slice(part.as_bytes());
+        }
+        out.put_slice(b"/\",\"_etag\":\"\\\"");
+        out.put_slice(etag.trim_matches('"').as_bytes());
+        out.put_slice(b"\\\"\",\"_attachments\":\"attachments/\",\"_ts\":");
+        out.put_slice(self.ts.0.to_string().as_bytes());
+        out.put_u8(b'}');
+        out.into()
+    }
+
+    /// Where in the queue of items with a `ttl` this version waits.
+    fn due(&self) -> Option<Vec<u8>> {
+        match self.life {
+            Life::Explicit(at) => Some(keys::due(at.max(self.ts), self.version)),
+            Life::Inherit(_) | Life::Opaque(_) | Life::Never => None,
+        }
+    }
+
+    /// Writes this version, whose stored form is `bytes`, as a new item.
+    pub(crate) fn put(
+        &self,
+        bytes: Bytes,
+        batch: &mut Batch,
+        partition: &Partition,
+        key: &ItemKey,
+    ) {
+        self.put_version(bytes, batch, key);
+        batch.put(keys::by_rid(self.docno), key.0.clone());
+        for unique in self.unique_keys(partition) {
+            batch.put(unique, self.id.clone());
+        }
+    }
+
+    /// Writes this version over `old`. Entries that stay as they are, are not
+    /// written again.
+    pub(crate) fn put_over(
+        &self,
+        bytes: Bytes,
+        old: &Record,
+        batch: &mut Batch,
+        partition: &Partition,
+        key: &ItemKey,
+    ) {
+        old.remove_version(batch);
+        self.put_version(bytes, batch, key);
+        let before = old.unique_keys(partition);
+        let after = self.unique_keys(partition);
+        for gone in before.iter().filter(|unique| !after.contains(unique)) {
+            batch.delete(gone.clone());
+        }
+        for new in after.into_iter().filter(|unique| !before.contains(unique)) {
+            batch.put(new, self.id.clone());
+        }
+    }
+
+    /// The one way an item dies: with its record go all of its entries.
+    ///
+    /// Purge calls this, deletes call it, and a write that meets an expired
+    /// item calls it first, in its own commit.
+    pub(crate) fn bury(&self, batch: &mut Batch, partition: &Partition, key: &ItemKey) {
+        batch.delete(key.record());
+        batch.delete(keys::by_rid(self.docno));
+        self.remove_version(batch);
+        for unique in self.unique_keys(partition) {
+            batch.delete(unique);
+        }
+    }
+
+    fn put_version(&self, bytes: Bytes, batch: &mut Batch, key: &ItemKey) {
+        batch.put(key.record(), bytes);
+        batch.put(keys::feed(self.version), FeedRow::of(self, key).encode());
+        if let Some(due) = self.due() {
+            batch.put(due, key.0.clone());
+        }
+    }
+
+    fn remove_version(&self, batch: &mut Batch) {
+        batch.delete(keys::feed(self.version));
+        if let Some(due) = self.due() {
+            batch.delete(due);
+        }
+    }
+
+    fn unique_keys(&self, partition: &Partition) -> Vec<Vec<u8>> {
+        (0u8..).zip(&self.unique).map(|(place, hash)| partition.unique(place, hash)).collect()
+    }
+}
+
+/// What the feed says of an item's newest version.
+#[derive(Clone, Debug)]
+pub(crate) struct FeedRow {
+    pub(crate) ts: Timestamp,
+    pub(crate) life: Life,
+    pub(crate) key: ItemKey,
+}
+
+impl FeedRow {
+    fn of(record: &Record, key: &ItemKey) -> FeedRow {
+        FeedRow { ts: record.ts, life: record.life, key: key.clone() }
+    }
+
+    fn encode(&self) -> Bytes {
+        let mut bytes = Vec::with_capacity(16 + self.key.0.len());
+        bytes.put_u64(self.ts.0);
+        bytes.put_u64(self.life.to_bits());
+        bytes.put_slice(&self.key.0);
+        bytes.into()
+    }
+
+    pub(crate) fn decode(bytes: &Bytes) -> Result<FeedRow> {
+        use bytes::Buf;
+        let mut bytes = bytes.clone();
+        let broken = |_| Error::Corrupt("a feed row".to_owned());
+        let ts = Timestamp(bytes.try_get_u64().map_err(broken)?);
+        let life = Life::from_bits(bytes.try_get_u64().map_err(broken)?);
+        Ok(FeedRow { ts, life, key: ItemKey(bytes.to_vec()) })
+    }
+}
+
+/// A version that is never given out twice: the container, how often the store
+/// was opened, and the commit. Quoted, as HTTP wants it.
+pub(crate) fn etag(container: u32, opened: u32, version: u64) -> String {
+    format!(
+        "\"{container:08x}-{:04x}-{:04x}-{:04x}-{:012x}\"",
+        opened >> 16,
+        opened & 0xFFFF,
+        version >> 48,
+        version & 0xFFFF_FFFF_FFFF
+    )
+}
+
+fn put_short(bytes: &mut Vec<u8>, part: &[u8]) {
+    debug_assert!(u16::try_from(part.len()).is_ok());
+    bytes.put_u16(u16::try_from(part.len()).unwrap_or(u16::MAX));
+    bytes.put_slice(part);
+}
+
+fn take_short(bytes: &mut Bytes) -> Option<Bytes> {
+    use bytes::Buf;
+    let length = usize::from(bytes.try_get_u16().ok()?);
+    (bytes.len() >= length).then(|| bytes.split_to(length))
+}

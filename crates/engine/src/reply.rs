@@ -1,0 +1,135 @@
+//! What an operation answers, before it becomes HTTP.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use dayfly_model::{Error, ErrorKind, Result, Timestamp};
+
+use crate::items::names;
+use crate::operation::Condition;
+
+/// The answer to an operation, also when it failed.
+#[derive(Clone, Debug)]
+pub struct Reply {
+    /// What was asked for, or why not.
+    pub outcome: Result<Success>,
+    /// The request's time: a read's snapshot, or a write's commit. Unknown
+    /// only when the store could not be asked.
+    pub now: Option<Timestamp>,
+    /// What it cost, in request units.
+    pub charge_ru: f64,
+    /// Where it happened, for requests that got as far as a container.
+    pub place: Option<Place>,
+}
+
+/// What a successful operation answers.
+#[derive(Clone, Debug, Default)]
+pub struct Success {
+    /// The HTTP status.
+    pub status: u16,
+    /// The JSON to send; empty for none.
+    pub body: Bytes,
+    /// The resource's version.
+    pub etag: Option<String>,
+    /// The commit that wrote the item.
+    pub item_lsn: Option<u64>,
+    /// Where the next page starts.
+    pub continuation: Option<String>,
+    /// How many resources a list holds.
+    pub item_count: Option<usize>,
+    /// Whether container figures were asked for.
+    pub quota: bool,
+    /// For an offer: the least throughput it could be given.
+    pub throughput_min: Option<u32>,
+}
+
+/// A container, and where its order stood.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// `dbs/{name}/colls/{name}`.
+    pub names: Arc<str>,
+    /// The container's RID.
+    pub rid: Arc<str>,
+    /// The container's number, which no other container ever has.
+    pub number: u32,
+    /// The partition key ranges touched, one or all of them, each with the
+    /// last commit that this answer knows.
+    pub ranges: Vec<(Arc<str>, u64)>,
+}
+
+impl Success {
+    /// A status and a body.
+    pub(crate) fn new(status: u16, body: impl Into<Bytes>) -> Self {
+        Success { status, body: body.into(), ..Success::default() }
+    }
+
+    /// Leaves the body out for a client that has this version already.
+    pub(crate) fn unless_known(&mut self, condition: &Condition) {
+        let etag = self.etag.as_deref().unwrap_or_default();
+        if condition.if_none_match.as_ref().is_some_and(|known| names(known, etag)) {
+            self.status = 304;
+            self.body = Bytes::new();
+        }
+    }
+}
+
+/// What a request costs that found nothing or did nothing.
+pub(crate) const CHARGE_MINIMUM_RU: f64 = 1.0;
+
+impl Reply {
+    /// A success at `now`.
+    pub(crate) fn ok(success: Success, now: Timestamp, charge_ru: f64) -> Self {
+        Reply { outcome: Ok(success), now: Some(now), charge_ru, place: None }
+    }
+
+    /// A failure at `now`.
+    pub(crate) fn failed(error: Error, now: Timestamp) -> Self {
+        Reply { outcome: Err(error), now: Some(now), charge_ru: CHARGE_MINIMUM_RU, place: None }
+    }
+
+    /// The same, with the place it happened.
+    pub(crate) fn at(mut self, place: Place) -> Self {
+        self.place = Some(place);
+        self
+    }
+}
+
+impl From<Error> for Reply {
+    fn from(error: Error) -> Self {
+        Reply { outcome: Err(error), now: None, charge_ru: 0.0, place: None }
+    }
+}
+
+impl From<dayfly_storage::Error> for Reply {
+    fn from(error: dayfly_storage::Error) -> Self {
+        storage_failed(error).into()
+    }
+}
+
+/// How a failure of the store looks to a client.
+pub(crate) fn storage_failed(error: dayfly_storage::Error) -> Error {
+    use dayfly_storage::Error as Storage;
+    match error {
+        Storage::Retry => Error::new(
+            ErrorKind::RetryWith,
+            "Conflicting request to resource has been attempted. Retry to avoid conflicts.",
+        ),
+        Storage::Full => Error::new(
+            ErrorKind::InsufficientStorage,
+            "The disk is nearly full: writes that need space are refused, reads and deletes work. \
+             Free some space and send the request again.",
+        ),
+        Storage::Unknown(why) => Error::new(
+            ErrorKind::ServiceUnavailable,
+            format!("The write may or may not have happened: {why}. Read before you write again."),
+        ),
+        Storage::Unavailable(why) => Error::new(
+            ErrorKind::ServiceUnavailable,
+            format!("The store cannot be used just now: {why}."),
+        ),
+        Storage::Corrupt(what) => {
+            tracing::error!(what, "the stored data is damaged");
+            Error::new(ErrorKind::Internal, format!("The stored data is damaged: {what}."))
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! The engine from outside: named cases, and random days against a model.
+
+mod days;
+mod server;
+
+use serde_json::json;
+
+use self::server::{Kind, Server};
+
+#[test]
+fn an_id_can_be_used_again_a_thousand_times() {
+    let mut server = Server::new(Kind::Memory { slices: 1 });
+    server.make_container(Some(5), &[]);
+    let mut rids = std::collections::HashSet::new();
+    for round in 0..1000 {
+        server.clock(1000 + round * 5);
+        let body = server.create(json!({"id": "a", "pk": "x"})).unwrap();
+        assert!(rids.insert(body["_rid"].to_string()), "round {round}");
+    }
+}
+
+#[test]
+fn the_purge_leaves_nothing_of_what_it_removes() {
+    let mut server = Server::new(Kind::Memory { slices: 1 });
+    server.make_container(Some(5), &["/email"]);
+    server.clock(1000);
+    let empty = server.rows();
+    server.create(json!({"id": "a", "pk": "x", "email": 1})).unwrap();
+    server.create(json!({"id": "b", "pk": "x", "email": 2, "ttl": 9})).unwrap();
+    server.clock(1009);
+    assert_eq!(server.purge(), 2);
+    // The cursor stays.
+    assert_eq!(server.rows(), empty + 1);
+}
+
+#[test]
+fn the_purge_of_a_deleted_container_leaves_nothing() {
+    let mut server = Server::new(Kind::Memory { slices: 4 });
+    server.make_container(None, &["/email"]);
+    for id in 0..50 {
+        server.create(json!({"id": id.to_string(), "pk": id, "email": 1})).unwrap();
+    }
+    assert!(server.rows() > 0);
+    server.delete_container();
+    server.purge();
+    assert_eq!(server.rows(), 0);
+    assert_eq!(server.heads(), 0);
+}
+
+#[test]
+fn a_touch_writes_no_entry_that_stays_the_same() {
+    let mut server = Server::new(Kind::Memory { slices: 1 });
+    server.make_container(Some(100), &["/email"]);
+    server.create(json!({"id": "a", "pk": "x", "email": 1})).unwrap();
+    let before = server.dump();
+    server.clock(1010);
+    server.upsert(json!({"id": "a", "pk": "x", "email": 1})).unwrap();
+    let after = server.dump();
+    let changed: Vec<_> = after.iter().filter(|row| !before.contains(row)).collect();
+    // The item and its row in the feed.
+    assert_eq!(changed.len(), 2, "{changed:?}");
+    assert_eq!(before.len(), after.len());
+}
+
+#[test]
+fn the_purge_stops_where_nothing_is_due() {
+    let mut server = Server::new(Kind::Memory { slices: 1 });
+    server.make_container(Some(5), &[]);
+    server.create(json!({"id": "a", "pk": "x"})).unwrap();
+    server.clock(1004);
+    let commits = server.commits();
+    assert_eq!(server.purge(), 0);
+    assert_eq!(server.commits(), commits);
+}
+
+#[test]
+fn random_days_in_memory() {
+    for seed in 1..=150 {
+        days::play(seed, Kind::Memory { slices: 1 });
+        days::play(seed, Kind::Memory { slices: 4 });
+    }
+}
+
+#[test]
+fn random_days_on_disk() {
+    for seed in 1..=5 {
+        days::play(seed, Kind::Disk);
+    }
+}

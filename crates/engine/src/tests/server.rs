@@ -1,0 +1,219 @@
+//! An engine with a clock set by hand; the only thing in these tests that
+//! calls it.
+
+use std::sync::Arc;
+
+use dayfly_model::json;
+use dayfly_model::partition_key::PartitionKey;
+use dayfly_model::{ErrorKind, Timestamp};
+use dayfly_storage::clock::HandWall;
+use dayfly_storage::{Direction, Disk, Local, LocalOptions, Memory, Pair, Store};
+use serde_json::Value;
+
+use crate::operation::{
+    Act, Condition, ContainerScope, ItemAddress, Operation, Page, Part, WriteItem,
+};
+use crate::reply::{Reply, Success};
+use crate::{Engine, EngineSettings, keys};
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Kind {
+    Memory { slices: usize },
+    Disk,
+}
+
+pub(super) struct Server {
+    kind: Kind,
+    wall: Arc<HandWall>,
+    disk: Disk,
+    folder: tempfile::TempDir,
+    engine: Option<Engine>,
+}
+
+impl Server {
+    pub(super) fn new(kind: Kind) -> Self {
+        let mut server = Server {
+            kind,
+            wall: Arc::new(HandWall::at(1000)),
+            disk: Disk::default(),
+            folder: tempfile::tempdir().unwrap(),
+            engine: None,
+        };
+        server.start();
+        server
+    }
+
+    fn start(&mut self) {
+        let options = LocalOptions { wall: Arc::clone(&self.wall) as _, ..LocalOptions::default() };
+        let (store, slices): (Arc<dyn Store>, usize) = match self.kind {
+            Kind::Memory { slices } => {
+                (Arc::new(Local::on(Memory::on(&self.disk), options).unwrap()), slices)
+            }
+            Kind::Disk => {
+                (Arc::new(Local::open(self.folder.path().join("d"), options).unwrap()), 1)
+            }
+        };
+        let settings = EngineSettings { strict: false, slices };
+        self.engine = Some(Engine::open(store, settings).unwrap());
+    }
+
+    fn engine(&self) -> &Engine {
+        self.engine.as_ref().unwrap()
+    }
+
+    pub(super) fn clock(&mut self, second: u64) {
+        self.wall.set(second);
+    }
+
+    pub(super) fn restart(&mut self) {
+        self.engine().close().unwrap();
+        self.engine = None;
+        self.start();
+    }
+
+    pub(super) fn crash(&mut self) {
+        self.engine = None;
+        self.disk = self.disk.after_kill();
+        self.start();
+    }
+
+    pub(super) fn now(&self) -> Timestamp {
+        self.engine().run(Operation::ReadTime).wait().now.unwrap()
+    }
+
+    pub(super) fn purge(&self) -> usize {
+        self.engine().purge_all().unwrap()
+    }
+
+    fn run(&self, operation: Operation) -> Result<Success, ErrorKind> {
+        let Reply { outcome, .. } = self.engine().run(operation).wait();
+        outcome.map_err(|error| error.kind)
+    }
+
+    pub(super) fn make_container(&mut self, default: Option<i64>, unique: &[&str]) {
+        self.run(Operation::CreateDatabase { id: "d".to_owned(), throughput: None }).unwrap();
+        let definition = definition(default, unique).to_string().into_bytes();
+        let database = "d".to_owned();
+        self.run(Operation::CreateContainer { database, definition, throughput: None }).unwrap();
+    }
+
+    pub(super) fn set_default(&mut self, default: Option<i64>, unique: &[&str]) {
+        let definition = definition(default, unique).to_string().into_bytes();
+        let condition = Condition::default();
+        self.run(Operation::ReplaceContainer { at: at(), definition, condition, quota: false })
+            .unwrap();
+    }
+
+    pub(super) fn delete_container(&mut self) {
+        self.run(Operation::DeleteContainer { at: at(), condition: Condition::default() }).unwrap();
+    }
+
+    fn write(&self, act: Act, key: &str) -> Result<Value, ErrorKind> {
+        let success = self.run(Operation::WriteItem(WriteItem {
+            at: at(),
+            act,
+            partition_key: Some(PartitionKey::parse_header(&format!("[{key}]")).unwrap()),
+            condition: Condition::default(),
+            minimal: false,
+        }))?;
+        Ok(serde_json::from_slice(&success.body).unwrap_or(Value::from(success.status)))
+    }
+
+    pub(super) fn create(&self, item: Value) -> Result<Value, ErrorKind> {
+        self.write(Act::Create(text(&item)), &item["pk"].to_string())
+    }
+
+    pub(super) fn upsert(&self, item: Value) -> Result<Value, ErrorKind> {
+        self.write(Act::Upsert(text(&item)), &item["pk"].to_string())
+    }
+
+    pub(super) fn replace(&self, item: Value) -> Result<Value, ErrorKind> {
+        let id = item["id"].as_str().unwrap().to_owned();
+        self.write(Act::Replace(id, text(&item)), &item["pk"].to_string())
+    }
+
+    pub(super) fn delete(&self, id: &str, key: &str) -> Result<Value, ErrorKind> {
+        self.write(Act::Delete(id.to_owned()), &format!("\"{key}\""))
+    }
+
+    pub(super) fn read(&self, id: &str, key: &str) -> Result<Value, ErrorKind> {
+        let partition_key = Some(PartitionKey::parse_header(&format!("[\"{key}\"]")).unwrap());
+        let item = ItemAddress { id: id.to_owned(), partition_key };
+        let condition = Condition::default();
+        let success = self.run(Operation::ReadItem { at: at(), item, condition })?;
+        Ok(serde_json::from_slice(&success.body).unwrap())
+    }
+
+    /// All items, read in pages of `limit`.
+    pub(super) fn list(&self, limit: usize) -> Vec<Value> {
+        let mut items = Vec::new();
+        let mut continuation = None;
+        loop {
+            let page = Page { limit: Some(limit), continuation };
+            let part = Part::default();
+            let success = self.run(Operation::ListItems { at: at(), part, page }).unwrap();
+            let body: Value = serde_json::from_slice(&success.body).unwrap();
+            items.extend(body["Documents"].as_array().unwrap().clone());
+            continuation = success.continuation;
+            if continuation.is_none() {
+                return items;
+            }
+        }
+    }
+
+    /// Everything stored for containers.
+    pub(super) fn dump(&self) -> Vec<Pair> {
+        let store = &self.engine().shared.store;
+        let snapshot = store.snapshot().unwrap();
+        store
+            .buckets()
+            .into_iter()
+            .filter(|bucket| keys::container_of(*bucket).is_some())
+            .flat_map(|bucket| {
+                snapshot.scan(bucket, &keys::everything(), Direction::Forward, usize::MAX).unwrap()
+            })
+            .collect()
+    }
+
+    pub(super) fn rows(&self) -> usize {
+        self.dump().len()
+    }
+
+    /// How many buckets of containers there are.
+    pub(super) fn heads(&self) -> usize {
+        let buckets = self.engine().shared.store.buckets();
+        buckets.into_iter().filter(|bucket| keys::container_of(*bucket).is_some()).count()
+    }
+
+    /// Everything that is stored fits together.
+    pub(super) fn check(&self) {
+        self.engine().check().unwrap();
+    }
+
+    pub(super) fn commits(&self) -> u64 {
+        self.engine().figures().commits
+    }
+}
+
+fn at() -> ContainerScope {
+    ContainerScope {
+        database: "d".to_owned(),
+        container: "c".to_owned(),
+        ..ContainerScope::default()
+    }
+}
+
+fn definition(default: Option<i64>, unique: &[&str]) -> Value {
+    let mut definition = serde_json::json!({"id": "c", "partitionKey": {"paths": ["/pk"]}});
+    if let Some(default) = default {
+        definition["defaultTtl"] = default.into();
+    }
+    if !unique.is_empty() {
+        definition["uniqueKeyPolicy"] = serde_json::json!({"uniqueKeys": [{"paths": unique}]});
+    }
+    definition
+}
+
+fn text(item: &Value) -> json::ObjectText {
+    json::parse(item.to_string().as_bytes(), &[]).unwrap()
+}
