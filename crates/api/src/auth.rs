@@ -1,0 +1,303 @@
+//! Who may do what: signatures with the account's keys.
+//!
+//! A client signs the verb, the type of the resource, the link to it and the
+//! date. SDKs differ in how they write the link: decoded or as it stands in
+//! the path, in full or, for RIDs, only the last one in lower case. Any of
+//! them is good. Nothing of the key shows in how long a comparison takes.
+
+use std::borrow::Cow;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use dayfly_model::{Error, ErrorKind, Result, Timestamp};
+use hmac::{Hmac, KeyInit, Mac};
+use http::HeaderName;
+use percent_encoding::percent_decode_str;
+use sha2::Sha256;
+use subtle::ConstantTimeEq;
+
+use crate::headers::{Headers, name};
+
+/// How far a request's date may be from the server's, in seconds.
+const WINDOW_SECONDS: u64 = 15 * 60;
+
+type Signer = Hmac<Sha256>;
+
+/// A key of the account.
+pub(crate) struct Key {
+    text: String,
+    signer: Signer,
+}
+
+impl Key {
+    /// Reads a key as it is written: base64.
+    pub(crate) fn parse(text: &str) -> Result<Key> {
+        let bytes = STANDARD
+            .decode(text.trim())
+            .map_err(|_| Error::bad_request("The account key is not valid base64."))?;
+        let signer = Signer::new_from_slice(&bytes)
+            .map_err(|_| Error::bad_request("The account key cannot be used."))?;
+        Ok(Key { text: text.trim().to_owned(), signer })
+    }
+
+    fn signed(&self, payload: &str, signature: &[u8]) -> bool {
+        let mut signer = self.signer.clone();
+        signer.update(payload.as_bytes());
+        signer.verify_slice(signature).is_ok()
+    }
+
+    fn is(&self, text: &str) -> bool {
+        self.text.as_bytes().ct_eq(text.as_bytes()).into()
+    }
+}
+
+/// The account's keys.
+pub(crate) struct Keys {
+    pub(crate) primary: Key,
+    pub(crate) read_only: Option<Key>,
+}
+
+/// What a request wants to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    Read,
+    Write,
+}
+
+impl Keys {
+    /// Checks the signature of a request.
+    pub(crate) fn verify(
+        &self,
+        method: &str,
+        raw_path: &str,
+        segments: &[Cow<'_, str>],
+        headers: &Headers<'_>,
+        access: Access,
+        wall: Timestamp,
+    ) -> Result<()> {
+        let token = headers.text(&name::AUTHORIZATION)?.ok_or_else(|| {
+            unauthorized(
+                "Required Header authorization is missing. Ensure a valid Authorization token is \
+                 passed.",
+            )
+        })?;
+        let signature = signature(&token)?;
+        let date = signed_date(headers)?;
+        let signed = Signed { method, raw_path, segments, date: &date };
+        if signed.by(&self.primary, &signature) {
+            return check_window(&date, wall);
+        }
+        if !self.read_only.as_ref().is_some_and(|key| signed.by(key, &signature)) {
+            return Err(wrong_signature(&signed));
+        }
+        check_window(&date, wall)?;
+        match access {
+            Access::Read => Ok(()),
+            Access::Write => Err(Error::new(
+                ErrorKind::Forbidden,
+                "The read-only key does not allow this operation.",
+            )),
+        }
+    }
+
+    /// Checks the bearer key of the admin API.
+    pub(crate) fn verify_bearer(&self, headers: &Headers<'_>, access: Access) -> Result<()> {
+        let token = headers.text(&name::AUTHORIZATION)?.unwrap_or_default();
+        let key = token.strip_prefix("Bearer ").unwrap_or_default().trim();
+        let reader = self.read_only.as_ref().is_some_and(|reader| reader.is(key));
+        match access {
+            _ if self.primary.is(key) => Ok(()),
+            Access::Read if reader => Ok(()),
+            Access::Write if reader => Err(Error::new(
+                ErrorKind::Forbidden,
+                "The read-only key does not allow this operation.",
+            )),
+            _ => Err(unauthorized("The admin API needs 'authorization: Bearer <primary key>'.")),
+        }
+    }
+}
+
+fn unauthorized(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Unauthorized, message)
+}
+
+fn wrong_signature(signed: &Signed<'_>) -> Error {
+    let payload = signed.payload(signed.kind(), &signed.decoded_link());
+    unauthorized(format!(
+        "The input authorization token can't serve the request. Please check that the expected \
+         payload is built as per the protocol, and check the key being used. Server used the \
+         following payload to sign: '{}'",
+        payload.replace('\n', "\\n")
+    ))
+}
+
+/// The signature in `type=master&ver=1.0&sig=…`, percent-encoded or not.
+fn signature(token: &str) -> Result<Vec<u8>> {
+    let token = percent_decode_str(token).decode_utf8_lossy();
+    let mut kind = "";
+    let mut signature = "";
+    for part in token.splitn(3, '&') {
+        match part.split_once('=') {
+            Some(("type", value)) => kind = value,
+            Some(("sig", value)) => signature = value,
+            _ => {}
+        }
+    }
+    match kind {
+        "master" => STANDARD.decode(signature).map_err(|_| malformed()),
+        "resource" => Err(Error::not_yet("A resource token")),
+        "sas" => Err(Error::not_yet("A SAS token")),
+        "aad" => Err(Error::not_yet("An Entra ID token")),
+        _ => Err(malformed()),
+    }
+}
+
+fn malformed() -> Error {
+    unauthorized(
+        "The input authorization token can't serve the request. It must have the form \
+         'type=master&ver=1.0&sig=<signature>'.",
+    )
+}
+
+/// The date that was signed. It is signed in lower case, in one of two fields.
+struct SignedDate<'a> {
+    text: Cow<'a, str>,
+    is_x_ms_date: bool,
+}
+
+fn signed_date<'a>(headers: &Headers<'a>) -> Result<SignedDate<'a>> {
+    let given = |name: HeaderName| Ok(headers.text(&name)?.filter(|date| !date.is_empty()));
+    if let Some(text) = given(name::MS_DATE)? {
+        return Ok(SignedDate { text, is_x_ms_date: true });
+    }
+    match given(name::DATE)? {
+        Some(text) => Ok(SignedDate { text, is_x_ms_date: false }),
+        None => Err(unauthorized(
+            "Authorization token mandates Date headers. Please generate another token and retry.",
+        )),
+    }
+}
+
+fn check_window(signed: &SignedDate<'_>, wall: Timestamp) -> Result<()> {
+    let text = &signed.text;
+    let start =
+        Timestamp::parse_http_date(text).or_else(|| Timestamp::parse_http_date(&cased(text)));
+    let Some(start) = start else {
+        return Err(unauthorized(format!(
+            "The input date header '{text}' is invalid. Please pass a date in RFC 1123 format."
+        )));
+    };
+    if start.0.abs_diff(wall.0) <= WINDOW_SECONDS {
+        return Ok(());
+    }
+    let end = Timestamp(start.0.saturating_add(WINDOW_SECONDS));
+    Err(Error::new(
+        ErrorKind::Forbidden,
+        format!(
+            "The authorization token is not valid at the current time. Please create another \
+             token and retry (token start time: {}, token expiry time: {}, current server time: \
+             {}).",
+            start.to_http_date(),
+            end.to_http_date(),
+            wall.to_http_date()
+        ),
+    ))
+}
+
+/// A date as it is usually written: some clients send it in lower case.
+fn cased(date: &str) -> String {
+    let mut text = String::with_capacity(date.len());
+    let mut word_starts = true;
+    for c in date.chars() {
+        text.push(if word_starts { c.to_ascii_uppercase() } else { c.to_ascii_lowercase() });
+        word_starts = !c.is_ascii_alphabetic();
+    }
+    text.replace("Gmt", "GMT")
+}
+
+/// What a client signs of a request. SDKs write the link in different ways.
+struct Signed<'a> {
+    method: &'a str,
+    raw_path: &'a str,
+    segments: &'a [Cow<'a, str>],
+    date: &'a SignedDate<'a>,
+}
+
+impl Signed<'_> {
+    /// Whether `signature` was made with `key`, the likeliest form first.
+    fn by(&self, key: &Key, signature: &[u8]) -> bool {
+        let good = |link: &str| {
+            key.signed(&self.payload(self.kind(), link), signature)
+                || (self.is_partition_key_delete()
+                    && key.signed(&self.payload("partitionkey", link), signature))
+        };
+        good(&self.decoded_link()) || good(&self.raw_link()) || good(&self.rid_link())
+    }
+
+    fn payload(&self, kind: &str, link: &str) -> String {
+        let mut payload = String::with_capacity(96 + link.len());
+        payload.push_str(self.method);
+        payload.make_ascii_lowercase();
+        for part in ["\n", kind, "\n", link, "\n"] {
+            payload.push_str(part);
+        }
+        if !self.date.is_x_ms_date {
+            payload.push('\n');
+        }
+        let date_starts = payload.len();
+        payload.push_str(&self.date.text);
+        if let Some(date) = payload.get_mut(date_starts..) {
+            date.make_ascii_lowercase();
+        }
+        payload.push_str(if self.date.is_x_ms_date { "\n\n" } else { "\n" });
+        payload
+    }
+
+    fn is_partition_key_delete(&self) -> bool {
+        self.segments.get(4).is_some_and(|kind| kind == "operations")
+    }
+
+    /// How much of the path is the link: the resource itself, or for a feed
+    /// the resource above it.
+    fn depth(&self) -> usize {
+        let count = self.segments.len();
+        if self.is_partition_key_delete() { 4 } else { count - count % 2 }
+    }
+
+    /// The type that is signed: the last but one segment, or for a feed the
+    /// last.
+    fn kind(&self) -> &str {
+        let at = match self.segments.len() {
+            _ if self.is_partition_key_delete() => 2,
+            0 => return "",
+            count if count % 2 == 0 => count - 2,
+            count => count - 1,
+        };
+        self.segments.get(at).map_or("", AsRef::as_ref)
+    }
+
+    fn decoded_link(&self) -> String {
+        join(self.segments.iter().map(AsRef::as_ref).take(self.depth()))
+    }
+
+    fn raw_link(&self) -> String {
+        let segments = self.raw_path.split('/').filter(|segment| !segment.is_empty());
+        join(segments.take(self.depth()))
+    }
+
+    fn rid_link(&self) -> String {
+        let last = self.depth().checked_sub(1).and_then(|at| self.segments.get(at));
+        last.map(|rid| rid.to_ascii_lowercase()).unwrap_or_default()
+    }
+}
+
+fn join<'a>(segments: impl Iterator<Item = &'a str>) -> String {
+    let mut link = String::with_capacity(64);
+    for segment in segments {
+        if !link.is_empty() {
+            link.push('/');
+        }
+        link.push_str(segment);
+    }
+    link
+}

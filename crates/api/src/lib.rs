@@ -1,0 +1,260 @@
+//! HTTP to operations, and back.
+//!
+//! A request is a walk in one direction: path, resource, signature, operation,
+//! reply, response. [`Api::answer`] shows it on one screen.
+
+mod account;
+mod admin;
+mod auth;
+mod headers;
+mod metrics;
+mod operation;
+mod reply;
+mod route;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
+use std::time::Instant;
+
+use bytes::Bytes;
+use dayfly_engine::operation::Operation;
+use dayfly_engine::reply::{Reply, Success};
+use dayfly_engine::{Answer, Engine};
+use dayfly_model::{Error, ErrorKind, Result, Timestamp};
+use http::header::{CONTENT_TYPE, HOST, HeaderValue};
+use http::{Response, request};
+
+use crate::auth::{Key, Keys};
+use crate::headers::Headers;
+use crate::metrics::Requests;
+use crate::operation::{Request, wrong_verb};
+use crate::reply::{Constant, Context};
+use crate::route::Resource;
+
+/// What can be set.
+pub struct Settings {
+    /// The key that may do everything, in base64.
+    pub primary_key: String,
+    /// The key that may read, if there is one.
+    pub read_only_key: Option<String>,
+    /// Whether only this machine can reach the server.
+    pub loopback: bool,
+    /// Whether the admin API is there also for other machines.
+    pub admin_public: bool,
+    /// What `/_explorer/emulator.pem` serves.
+    pub certificate_pem: Option<String>,
+    /// Real time, for the dates of signatures.
+    pub wall: Box<dyn Fn() -> Timestamp + Send + Sync>,
+}
+
+/// A request, with its body.
+pub struct Incoming {
+    /// Everything but the body.
+    pub parts: request::Parts,
+    /// The body.
+    pub body: Bytes,
+    /// Whether it came over TLS.
+    pub secure: bool,
+}
+
+/// The REST API over an engine.
+pub struct Api {
+    engine: Arc<Engine>,
+    keys: Keys,
+    settings: Settings,
+    requests: Requests,
+    number: AtomicU64,
+    constant: Constant,
+}
+
+impl Api {
+    /// The API, with these settings. Fails if a key is not base64.
+    pub fn new(engine: Arc<Engine>, settings: Settings) -> Result<Api> {
+        let read_only = settings.read_only_key.as_deref().map(Key::parse).transpose()?;
+        Ok(Api {
+            keys: Keys { primary: Key::parse(&settings.primary_key)?, read_only },
+            constant: Constant::new((settings.wall)()),
+            engine,
+            settings,
+            requests: Requests::default(),
+            number: AtomicU64::new(0),
+        })
+    }
+
+    /// Answers one request. Never fails: a failure is an answer too.
+    pub async fn handle(&self, incoming: Incoming) -> Response<Bytes> {
+        let started = instant();
+        let activity_id = activity_id(&incoming.parts);
+        let answer = self.answer(&incoming).unwrap_or_else(Said::failed);
+        let said = match answer {
+            Said::Operation(Answer::Ready(reply)) => Said::Reply(reply),
+            Said::Operation(Answer::Pending(pending)) => Said::Reply(pending.answer().await),
+            said => said,
+        };
+        self.respond(said, activity_id, started)
+    }
+
+    /// What the listener refuses by itself, with all the usual headers.
+    pub fn refuse(&self, error: Error) -> Response<Bytes> {
+        self.respond(Said::failed(error), new_activity_id(), instant())
+    }
+
+    /// The walk of a request, top to bottom.
+    fn answer(&self, incoming: &Incoming) -> Result<Said> {
+        let path = incoming.parts.uri.path();
+        let request = Request {
+            method: incoming.parts.method.as_str(),
+            headers: Headers(&incoming.parts.headers),
+            body: &incoming.body,
+        };
+        let segments = route::segments(path)?;
+        let resource = route::resource(&segments)?;
+        if let Some(said) = self.open(&request, resource, incoming.secure)? {
+            return Ok(said);
+        }
+        let wall = (self.settings.wall)();
+        let access = request.access()?;
+        self.keys.verify(request.method, path, &segments, &request.headers, access, wall)?;
+        if resource == Resource::Account {
+            return self.account(&request, incoming);
+        }
+        let operation = operation::read(&request, resource)?;
+        Ok(Said::Operation(self.engine.run(operation)))
+    }
+
+    /// What is not signed like the rest: a few open pages, and the admin API
+    /// with its own key.
+    fn open(
+        &self,
+        request: &Request<'_>,
+        resource: Resource<'_>,
+        secure: bool,
+    ) -> Result<Option<Said>> {
+        let get = matches!(request.method, "GET" | "HEAD");
+        Ok(Some(match resource {
+            Resource::Ready | Resource::Alive | Resource::Certificate | Resource::Metrics
+                if !get =>
+            {
+                return Err(wrong_verb(request.method));
+            }
+            Resource::Alive => Said::text("text/plain", "alive\n"),
+            Resource::Ready => {
+                self.engine.writable()?;
+                Said::text("text/plain", "ready\n")
+            }
+            Resource::Certificate => match &self.settings.certificate_pem {
+                Some(pem) => Said::text("application/x-pem-file", pem.clone()),
+                None => return Err(route::unknown()),
+            },
+            Resource::Metrics => {
+                if !self.settings.loopback {
+                    self.keys.verify_bearer(&request.headers, auth::Access::Read)?;
+                }
+                let text = metrics::render(&self.engine, &self.requests);
+                Said::text("text/plain; version=0.0.4", text)
+            }
+            Resource::Admin(call) => {
+                self.check_admin(request, secure)?;
+                Said::Operation(self.engine.run(admin::read(request, call)?))
+            }
+            _ => return Ok(None),
+        }))
+    }
+
+    fn check_admin(&self, request: &Request<'_>, secure: bool) -> Result<()> {
+        if !self.settings.loopback && !self.settings.admin_public {
+            return Err(route::unknown());
+        }
+        if !self.settings.loopback && !secure {
+            return Err(Error::new(
+                ErrorKind::Forbidden,
+                "The admin API answers other machines over https only.",
+            ));
+        }
+        self.keys.verify_bearer(&request.headers, request.access()?)
+    }
+
+    fn account(&self, request: &Request<'_>, incoming: &Incoming) -> Result<Said> {
+        if !matches!(request.method, "GET" | "HEAD") {
+            return Err(wrong_verb(request.method));
+        }
+        let authority = incoming.parts.uri.authority().map(http::uri::Authority::as_str);
+        let host = match authority {
+            Some(authority) => Some(authority.to_owned()),
+            None => request.headers.owned(&HOST)?,
+        };
+        let body = account::describe(host.as_deref().unwrap_or("localhost"), incoming.secure);
+        let mut reply = self.engine.run(Operation::ReadTime).wait();
+        reply.outcome =
+            Ok(Success { status: 200, body: body.to_string().into(), ..Success::default() });
+        Ok(Said::Reply(reply))
+    }
+
+    fn respond(&self, said: Said, activity_id: String, started: Instant) -> Response<Bytes> {
+        let context = Context {
+            activity_id,
+            wall: (self.settings.wall)(),
+            duration: started.elapsed(),
+            number: self.number.fetch_add(1, Ordering::Relaxed),
+            constant: &self.constant,
+        };
+        let (reply, kind) = match said {
+            Said::Reply(reply) => (reply, None),
+            Said::Operation(answer) => (answer.wait(), None),
+            Said::Page(kind, body) => {
+                let success = Success { status: 200, body, ..Success::default() };
+                let reply = Reply { outcome: Ok(success), now: None, charge_ru: 0.0, place: None };
+                (reply, Some(kind))
+            }
+        };
+        let mut response = reply::respond(reply, &context);
+        if let Some(kind) = kind {
+            response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+        }
+        self.requests.count(response.status());
+        response
+    }
+}
+
+/// What a request came to.
+enum Said {
+    Operation(Answer),
+    Reply(Reply),
+    /// A page that is not JSON: its type, and itself.
+    Page(&'static str, Bytes),
+}
+
+impl Said {
+    fn failed(error: Error) -> Said {
+        Said::Reply(error.into())
+    }
+
+    fn text(kind: &'static str, text: impl Into<Bytes>) -> Said {
+        Said::Page(kind, text.into())
+    }
+}
+
+/// The client's activity id, if it is one, or a new one.
+fn activity_id(parts: &request::Parts) -> String {
+    parts
+        .headers
+        .get("x-ms-activity-id")
+        .and_then(|value| value.to_str().ok())
+        .and_then(|text| uuid::Uuid::parse_str(text).ok())
+        .map_or_else(new_activity_id, |id| id.to_string())
+}
+
+/// An id that nobody else has: a random one of this process, and a count.
+fn new_activity_id() -> String {
+    static PROCESS: LazyLock<u128> = LazyLock::new(|| uuid::Uuid::new_v4().as_u128());
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let count = u128::from(COUNT.fetch_add(1, Ordering::Relaxed));
+    // The count goes into the last twelve digits, which say nothing of the
+    // kind of id.
+    uuid::Uuid::from_u128(PROCESS.wrapping_add(count & 0xFFFF_FFFF_FFFF)).to_string()
+}
+
+#[expect(clippy::disallowed_methods, reason = "how long a request took is not a time of day")]
+fn instant() -> Instant {
+    Instant::now()
+}

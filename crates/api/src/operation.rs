@@ -1,0 +1,296 @@
+//! From a request to the operation it asks for. After this nobody reads
+//! headers.
+
+use bytes::Bytes;
+use dayfly_engine::operation::{
+    Act, Condition, ContainerScope, ItemAddress, Operation, Page, Part, WriteItem,
+};
+use dayfly_model::epk::{self, Epk};
+use dayfly_model::json::{self, ObjectText};
+use dayfly_model::partition_key::PartitionKey;
+use dayfly_model::throughput::Throughput;
+use dayfly_model::{Error, ErrorKind, Result, database};
+use http::HeaderName;
+
+use crate::auth::Access;
+use crate::headers::{Headers, name};
+use crate::route::Resource;
+
+/// What the server adds to an item, and so takes from none.
+const ITEM_SYSTEM_PROPERTIES: &[&str] = &["_rid", "_self", "_etag", "_attachments", "_ts"];
+
+/// How long a page is when the client leaves it to the server with -1.
+const PAGE_SERVERS_CHOICE: usize = 1000;
+
+/// A request, as far as operations need it.
+pub(crate) struct Request<'a> {
+    pub(crate) method: &'a str,
+    pub(crate) headers: Headers<'a>,
+    pub(crate) body: &'a Bytes,
+}
+
+impl Request<'_> {
+    /// Whether the body is a query.
+    fn is_query(&self) -> Result<bool> {
+        let by_type = self
+            .headers
+            .text(&name::CONTENT_TYPE)?
+            .is_some_and(|kind| kind.trim_start().starts_with("application/query+json"));
+        Ok(by_type
+            || self.headers.flag(&name::IS_QUERY)?
+            || self.headers.flag(&name::QUERY)?
+            || self.headers.flag(&name::IS_QUERY_PLAN_REQUEST)?)
+    }
+
+    /// Whether a key that only reads may send this.
+    pub(crate) fn access(&self) -> Result<Access> {
+        Ok(match self.method {
+            "GET" | "HEAD" => Access::Read,
+            "POST" if self.is_query()? => Access::Read,
+            _ => Access::Write,
+        })
+    }
+}
+
+/// What the request asks for.
+pub(crate) fn read(request: &Request<'_>, resource: Resource<'_>) -> Result<Operation> {
+    check_consistency(request)?;
+    match (resource, verb(request.method)) {
+        (Resource::Databases, "GET") => Ok(Operation::ListDatabases { page: page(request)? }),
+        (Resource::Databases, "POST") => {
+            refuse_query(request)?;
+            Ok(Operation::CreateDatabase {
+                id: database::parse(request.body)?,
+                throughput: throughput(request)?,
+            })
+        }
+        (Resource::Database(database), "GET") => {
+            let database = database.to_owned();
+            Ok(Operation::ReadDatabase { database, condition: condition(request)? })
+        }
+        (Resource::Database(database), "DELETE") => {
+            let database = database.to_owned();
+            Ok(Operation::DeleteDatabase { database, condition: condition(request)? })
+        }
+
+        (Resource::Containers(database), "GET") => {
+            let database = database.to_owned();
+            Ok(Operation::ListContainers { database, page: page(request)? })
+        }
+        (Resource::Containers(database), "POST") => {
+            refuse_query(request)?;
+            Ok(Operation::CreateContainer {
+                database: database.to_owned(),
+                definition: request.body.to_vec(),
+                throughput: throughput(request)?,
+            })
+        }
+        (Resource::Container(database, container), "GET") => Ok(Operation::ReadContainer {
+            at: scope(request, database, container)?,
+            condition: condition(request)?,
+            quota: quota(request)?,
+        }),
+        (Resource::Container(database, container), "PUT") => Ok(Operation::ReplaceContainer {
+            at: scope(request, database, container)?,
+            definition: request.body.to_vec(),
+            condition: condition(request)?,
+            quota: quota(request)?,
+        }),
+        (Resource::Container(database, container), "DELETE") => Ok(Operation::DeleteContainer {
+            at: scope(request, database, container)?,
+            condition: condition(request)?,
+        }),
+
+        (Resource::Items(database, container), "GET") => {
+            list_items(request, scope(request, database, container)?)
+        }
+        (Resource::Items(database, container), "POST") => {
+            post_item(request, scope(request, database, container)?)
+        }
+        (Resource::Item(database, container, id), "GET") => Ok(Operation::ReadItem {
+            at: scope(request, database, container)?,
+            item: ItemAddress { id: id.to_owned(), partition_key: partition_key(request)? },
+            condition: condition(request)?,
+        }),
+        (Resource::Item(database, container, id), "PUT") => {
+            let act = Act::Replace(id.to_owned(), item(request)?);
+            write_item(request, scope(request, database, container)?, act)
+        }
+        (Resource::Item(database, container, id), "DELETE") => {
+            write_item(request, scope(request, database, container)?, Act::Delete(id.to_owned()))
+        }
+        (Resource::Item(..), "PATCH") => Err(Error::not_yet("Patch")),
+
+        (Resource::Ranges(database, container), "GET") => Ok(Operation::ListRanges {
+            at: scope(request, database, container)?,
+            known: request.headers.owned(&name::IF_NONE_MATCH)?,
+        }),
+        (Resource::Ranges(..), "POST") => Err(Error::not_yet("A query of partition key ranges")),
+
+        (Resource::Offers, "GET") => Ok(Operation::ListOffers { page: page(request)? }),
+        (Resource::Offers, "POST") => Ok(Operation::QueryOffers { query: request.body.to_vec() }),
+        (Resource::Offer(offer), "GET") => Ok(Operation::ReadOffer { offer: offer.to_owned() }),
+        (Resource::Offer(_), "PUT") => Err(Error::not_yet("Changing the throughput of an offer")),
+
+        (Resource::NotYet(feature, verbs), verb) if verbs.contains(&verb) => {
+            Err(Error::not_yet(feature))
+        }
+        (Resource::Addresses, "GET") => Err(Error::bad_request(
+            "Direct mode is not offered. Set the client's connection mode to Gateway: \
+             ConnectionMode.Gateway in .NET, gatewayMode() in Java.",
+        )),
+        _ => Err(wrong_verb(request.method)),
+    }
+}
+
+/// HEAD is GET without the body, which the listener leaves out.
+fn verb(method: &str) -> &str {
+    if method == "HEAD" { "GET" } else { method }
+}
+
+/// The error for a verb that a resource does not have.
+pub(crate) fn wrong_verb(method: &str) -> Error {
+    Error::new(
+        ErrorKind::MethodNotAllowed,
+        format!("The resource does not have the verb {method}."),
+    )
+}
+
+fn list_items(request: &Request<'_>, at: ContainerScope) -> Result<Operation> {
+    if request.headers.text(&name::A_IM)?.is_some() {
+        return Err(Error::not_yet("The change feed"));
+    }
+    Ok(Operation::ListItems { at, part: part(request)?, page: page(request)? })
+}
+
+fn part(request: &Request<'_>) -> Result<Part> {
+    let (start, end) = epk_bounds(request)?;
+    Ok(Part {
+        partition_key: partition_key(request)?,
+        range: request.headers.owned(&name::RANGE_ID)?,
+        start,
+        end,
+    })
+}
+
+fn epk_bounds(request: &Request<'_>) -> Result<(Option<Epk>, Option<Epk>)> {
+    let bound = |name: HeaderName| -> Result<Option<Epk>> {
+        request.headers.text(&name)?.map(|text| epk::parse_hex(&text)).transpose()
+    };
+    let bounds = (bound(name::START_EPK)?, bound(name::END_EPK)?);
+    let kind = request.headers.text(&name::READ_KEY_TYPE)?;
+    let given = bounds.0.is_some() || bounds.1.is_some();
+    if given && kind.is_some_and(|kind| kind != "EffectivePartitionKeyRange") {
+        return Err(Error::bad_request("One of the input values is invalid."));
+    }
+    Ok(bounds)
+}
+
+fn post_item(request: &Request<'_>, at: ContainerScope) -> Result<Operation> {
+    let headers = &request.headers;
+    if headers.flag(&name::IS_BATCH_REQUEST)? {
+        return Err(Error::not_yet("A batch"));
+    }
+    if headers.flag(&name::IS_QUERY_PLAN_REQUEST)? {
+        return Err(Error::not_yet("A query plan"));
+    }
+    if request.is_query()? {
+        let (query, part, page) = (request.body.to_vec(), part(request)?, page(request)?);
+        return Ok(Operation::QueryItems { at, query, part, page });
+    }
+    let body = item(request)?;
+    let upsert = headers.flag(&name::IS_UPSERT)?;
+    write_item(request, at, if upsert { Act::Upsert(body) } else { Act::Create(body) })
+}
+
+fn write_item(request: &Request<'_>, at: ContainerScope, act: Act) -> Result<Operation> {
+    let headers = &request.headers;
+    for trigger in [name::PRE_TRIGGER_INCLUDE, name::POST_TRIGGER_INCLUDE] {
+        if headers.owned(&trigger)?.is_some() {
+            return Err(Error::not_yet("A trigger"));
+        }
+    }
+    Ok(Operation::WriteItem(WriteItem {
+        at,
+        act,
+        partition_key: partition_key(request)?,
+        condition: condition(request)?,
+        minimal: minimal(request)?,
+    }))
+}
+
+fn refuse_query(request: &Request<'_>) -> Result<()> {
+    if request.is_query()? { Err(Error::not_yet("A query")) } else { Ok(()) }
+}
+
+fn item(request: &Request<'_>) -> Result<ObjectText> {
+    json::parse(request.body, ITEM_SYSTEM_PROPERTIES)
+}
+
+fn partition_key(request: &Request<'_>) -> Result<Option<PartitionKey>> {
+    let text = request.headers.text(&name::PARTITION_KEY)?;
+    text.map(|text| PartitionKey::parse_header(&text)).transpose()
+}
+
+fn scope(request: &Request<'_>, database: &str, container: &str) -> Result<ContainerScope> {
+    Ok(ContainerScope {
+        database: database.to_owned(),
+        container: container.to_owned(),
+        intended_rid: request.headers.owned(&name::INTENDED_COLLECTION_RID)?,
+        session: request.headers.owned(&name::SESSION_TOKEN)?,
+    })
+}
+
+fn condition(request: &Request<'_>) -> Result<Condition> {
+    Ok(Condition {
+        if_match: request.headers.owned(&name::IF_MATCH)?,
+        if_none_match: request.headers.owned(&name::IF_NONE_MATCH)?,
+    })
+}
+
+fn minimal(request: &Request<'_>) -> Result<bool> {
+    let prefer = request.headers.text(&name::PREFER)?;
+    Ok(prefer.is_some_and(|prefer| prefer.eq_ignore_ascii_case("return=minimal")))
+}
+
+fn quota(request: &Request<'_>) -> Result<bool> {
+    request.headers.flag(&name::QUOTA)
+}
+
+fn throughput(request: &Request<'_>) -> Result<Option<Throughput>> {
+    Throughput::parse(
+        request.headers.text(&name::OFFER_THROUGHPUT)?.as_deref(),
+        request.headers.text(&name::OFFER_AUTOPILOT_SETTINGS)?.as_deref(),
+    )
+}
+
+fn page(request: &Request<'_>) -> Result<Page> {
+    let limit = match request.headers.text(&name::MAX_ITEM_COUNT)?.as_deref() {
+        None | Some("") => None,
+        Some("-1") => Some(PAGE_SERVERS_CHOICE),
+        Some(text) => match text.parse() {
+            Ok(limit) if limit > 0 => Some(limit),
+            _ => {
+                return Err(Error::bad_request(format!(
+                    "The header 'x-ms-max-item-count' has the value '{text}', but must be a \
+                     positive number or -1."
+                )));
+            }
+        },
+    };
+    Ok(Page { limit, continuation: request.headers.owned(&name::CONTINUATION)? })
+}
+
+/// A request may ask for less than the account's level, not for more.
+fn check_consistency(request: &Request<'_>) -> Result<()> {
+    let Some(level) = request.headers.text(&name::CONSISTENCY_LEVEL)? else { return Ok(()) };
+    match &*level {
+        "" | "Session" | "ConsistentPrefix" | "Eventual" => Ok(()),
+        "Strong" | "BoundedStaleness" => Err(Error::bad_request(format!(
+            "ConsistencyLevel {level} specified in the request is invalid when service is \
+             configured with consistency level Session. Ensure the request consistency level is \
+             not stronger than the service consistency level."
+        ))),
+        _ => Err(Error::bad_request(format!("The consistency level '{level}' is not known."))),
+    }
+}

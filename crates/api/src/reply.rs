@@ -1,0 +1,220 @@
+//! From what the engine said to what the client gets.
+//!
+//! Every response leaves through [`respond`], so every response carries the
+//! activity id, the charge and the date, also the failed ones. The date is the
+//! request's time, not the time of sending: a slow answer must not look as if
+//! an item had been there after its end.
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::time::Duration;
+
+use bytes::Bytes;
+use dayfly_engine::reply::{Place, Reply, Success};
+use dayfly_model::{Error, Timestamp, session};
+use http::header::{DATE, ETAG, HeaderMap, HeaderName, HeaderValue};
+use http::{Response, StatusCode};
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+
+const ACTIVITY_ID: HeaderName = HeaderName::from_static("x-ms-activity-id");
+const ALT_CONTENT_PATH: HeaderName = HeaderName::from_static("x-ms-alt-content-path");
+const CONTENT_PATH: HeaderName = HeaderName::from_static("x-ms-content-path");
+const CONTINUATION: HeaderName = HeaderName::from_static("x-ms-continuation");
+const COSMOS_LLSN: HeaderName = HeaderName::from_static("x-ms-cosmos-llsn");
+const GLOBAL_LSN: HeaderName = HeaderName::from_static("x-ms-global-committed-lsn");
+const INDEX_PROGRESS: HeaderName =
+    HeaderName::from_static("x-ms-documentdb-collection-index-transformation-progress");
+const ITEM_COUNT: HeaderName = HeaderName::from_static("x-ms-item-count");
+const ITEM_LSN: HeaderName = HeaderName::from_static("x-ms-item-lsn");
+const LAZY_PROGRESS: HeaderName =
+    HeaderName::from_static("x-ms-documentdb-collection-lazy-indexing-progress");
+const LSN: HeaderName = HeaderName::from_static("lsn");
+const MIN_THROUGHPUT: HeaderName = HeaderName::from_static("x-ms-cosmos-min-throughput");
+const RANGE_ID: HeaderName = HeaderName::from_static("x-ms-documentdb-partitionkeyrangeid");
+const REPLACE_PENDING: HeaderName = HeaderName::from_static("x-ms-offer-replace-pending");
+const REQUEST_CHARGE: HeaderName = HeaderName::from_static("x-ms-request-charge");
+const REQUEST_DURATION: HeaderName = HeaderName::from_static("x-ms-request-duration-ms");
+const SESSION_TOKEN: HeaderName = HeaderName::from_static("x-ms-session-token");
+const STATE_CHANGE: HeaderName = HeaderName::from_static("x-ms-last-state-change-utc");
+const SUBSTATUS: HeaderName = HeaderName::from_static("x-ms-substatus");
+const TRANSPORT_ID: HeaderName = HeaderName::from_static("x-ms-transport-request-id");
+
+/// The headers that never change: everywhere, and where a container is named
+/// (one region, one replica).
+pub(crate) struct Constant {
+    everywhere: HeaderMap,
+    in_container: HeaderMap,
+}
+
+impl Constant {
+    /// The headers of a server that runs since `started`.
+    pub(crate) fn new(started: Timestamp) -> Self {
+        let mut everywhere = HeaderMap::with_capacity(ROOM);
+        for (name, value) in [
+            ("content-type", "application/json"),
+            ("x-ms-version", "2020-07-15"),
+            ("x-ms-serviceversion", "version=2.14.0.0"),
+            ("x-ms-gatewayversion", "version=2.14.0"),
+        ] {
+            everywhere.insert(name, HeaderValue::from_static(value));
+        }
+        let mut in_container = everywhere.clone();
+        for (name, value) in [
+            ("x-ms-schemaversion", "1.17"),
+            ("x-ms-number-of-read-regions", "0"),
+            ("x-ms-current-replica-set-size", "1"),
+            ("x-ms-xp-role", "1"),
+        ] {
+            in_container.insert(name, HeaderValue::from_static(value));
+        }
+        set(&mut in_container, STATE_CHANGE, &started.to_http_date());
+        Constant { everywhere, in_container }
+    }
+}
+
+/// How many headers a response may come to have.
+const ROOM: usize = 32;
+
+/// What a header value cannot hold as it is.
+const NOT_IN_HEADERS: &AsciiSet = &CONTROLS.add(b'%');
+
+/// What a response needs to know of its request.
+pub(crate) struct Context<'a> {
+    pub(crate) activity_id: String,
+    /// The time, if the engine did not say.
+    pub(crate) wall: Timestamp,
+    pub(crate) duration: Duration,
+    /// Counts requests.
+    pub(crate) number: u64,
+    /// The headers that never change.
+    pub(crate) constant: &'a Constant,
+}
+
+/// Turns a reply into a response.
+pub(crate) fn respond(reply: Reply, context: &Context<'_>) -> Response<Bytes> {
+    let Reply { outcome, now, charge_ru, place } = reply;
+    let mut response = Response::new(Bytes::new());
+    *response.headers_mut() = match &place {
+        Some(_) => context.constant.in_container.clone(),
+        None => context.constant.everywhere.clone(),
+    };
+    response.headers_mut().reserve(ROOM);
+    common(response.headers_mut(), now.unwrap_or(context.wall), charge_ru, context);
+    if let Some(place) = place {
+        container(response.headers_mut(), &place, context);
+    }
+    match outcome {
+        Ok(success) => succeed(&mut response, success),
+        Err(error) => fail(&mut response, &error, &context.activity_id),
+    }
+    response
+}
+
+fn common(headers: &mut HeaderMap, now: Timestamp, charge_ru: f64, context: &Context<'_>) {
+    headers.insert(DATE, date(now));
+    set(headers, ACTIVITY_ID, &context.activity_id);
+    take(headers, REQUEST_CHARGE, charge_ru.to_string());
+    let micros = context.duration.as_micros();
+    take(headers, REQUEST_DURATION, format!("{}.{:03}", micros / 1000, micros % 1000));
+}
+
+fn container(headers: &mut HeaderMap, place: &Place, context: &Context<'_>) {
+    let names = Cow::from(utf8_percent_encode(&place.names, NOT_IN_HEADERS));
+    set(headers, ALT_CONTENT_PATH, &names);
+    set(headers, CONTENT_PATH, &place.rid);
+    headers.insert(TRANSPORT_ID, context.number.into());
+    match place.ranges.as_slice() {
+        [] => {}
+        [(range, lsn)] => {
+            take(headers, SESSION_TOKEN, session::format(range, place.number, *lsn));
+            set(headers, RANGE_ID, range);
+        }
+        ranges => {
+            let tokens: Vec<_> = ranges
+                .iter()
+                .map(|(range, lsn)| session::format(range, place.number, *lsn))
+                .collect();
+            take(headers, SESSION_TOKEN, tokens.join(","));
+        }
+    }
+    if let Some(lsn) = place.ranges.iter().map(|(_, lsn)| *lsn).max() {
+        let lsn = HeaderValue::from(lsn);
+        headers.insert(LSN, lsn.clone());
+        headers.insert(GLOBAL_LSN, lsn.clone());
+        headers.insert(COSMOS_LLSN, lsn);
+    }
+}
+
+fn succeed(response: &mut Response<Bytes>, success: Success) {
+    let headers = response.headers_mut();
+    if let Some(etag) = success.etag {
+        take(headers, ETAG, etag);
+    }
+    if let Some(lsn) = success.item_lsn {
+        headers.insert(ITEM_LSN, lsn.into());
+    }
+    if let Some(continuation) = &success.continuation {
+        set(headers, CONTINUATION, continuation);
+    }
+    if let Some(count) = success.item_count {
+        headers.insert(ITEM_COUNT, count.into());
+    }
+    if let Some(min) = success.throughput_min {
+        headers.insert(MIN_THROUGHPUT, min.into());
+        headers.insert(REPLACE_PENDING, HeaderValue::from_static("false"));
+    }
+    if success.quota {
+        // Life stamps are always there, so no change of policy needs a pass
+        // over the items.
+        headers.insert(INDEX_PROGRESS, HeaderValue::from_static("100"));
+        headers.insert(LAZY_PROGRESS, HeaderValue::from_static("-1"));
+    }
+    *response.status_mut() = status(success.status);
+    *response.body_mut() = success.body;
+}
+
+fn fail(response: &mut Response<Bytes>, error: &Error, activity_id: &str) {
+    let wire = error.kind.wire();
+    if wire.substatus != 0 {
+        set(response.headers_mut(), SUBSTATUS, &wire.substatus.to_string());
+    }
+    *response.status_mut() = status(wire.status);
+    let message = format!("{}\r\nActivityId: {activity_id}", error.message);
+    let body = serde_json::json!({ "code": wire.code, "message": message });
+    *response.body_mut() = body.to_string().into();
+}
+
+/// The date as a header. It is the same for a second, so it is written once a
+/// second.
+fn date(now: Timestamp) -> HeaderValue {
+    thread_local! {
+        static LAST: RefCell<(Timestamp, HeaderValue)> =
+            const { RefCell::new((Timestamp(u64::MAX), HeaderValue::from_static(""))) };
+    }
+    LAST.with_borrow_mut(|(second, value)| {
+        if *second != now
+            && let Ok(text) = HeaderValue::from_str(&now.to_http_date())
+        {
+            *second = now;
+            *value = text;
+        }
+        value.clone()
+    })
+}
+
+fn status(status: u16) -> StatusCode {
+    StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+}
+
+/// As [`set`], without a copy.
+fn take(headers: &mut HeaderMap, name: HeaderName, value: String) {
+    if let Ok(value) = HeaderValue::from_maybe_shared(Bytes::from(value)) {
+        headers.insert(name, value);
+    }
+}
+
+fn set(headers: &mut HeaderMap, name: HeaderName, value: &str) {
+    if let Ok(value) = HeaderValue::from_str(value) {
+        headers.insert(name, value);
+    }
+}

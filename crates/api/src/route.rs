@@ -1,0 +1,135 @@
+//! From a path to the resource it names.
+//!
+//! A path is the same resource with and without a trailing slash. Segments are
+//! decoded once. Databases, containers and items are named by name or by RID;
+//! which one it is, only the catalog can tell.
+
+use std::borrow::Cow;
+
+use dayfly_model::{Error, ErrorKind, Result};
+use percent_encoding::percent_decode_str;
+
+/// What a path names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Resource<'a> {
+    Account,
+    Databases,
+    Database(&'a str),
+    Containers(&'a str),
+    Container(&'a str, &'a str),
+    Items(&'a str, &'a str),
+    Item(&'a str, &'a str, &'a str),
+    Ranges(&'a str, &'a str),
+    Offers,
+    Offer(&'a str),
+    /// A part of the service that dayfly does not have yet, and the verbs it
+    /// has there.
+    NotYet(&'static str, &'static [&'static str]),
+    /// What clients in direct mode ask first.
+    Addresses,
+    /// A call of the admin API.
+    Admin(&'a [Cow<'a, str>]),
+    Ready,
+    Alive,
+    Certificate,
+    Metrics,
+}
+
+/// The decoded segments of a path.
+pub(crate) fn segments(path: &str) -> Result<Vec<Cow<'_, str>>> {
+    path.split('/').filter(|segment| !segment.is_empty()).map(decode).collect()
+}
+
+fn decode(segment: &str) -> Result<Cow<'_, str>> {
+    percent_decode_str(segment).decode_utf8().map_err(|_| {
+        Error::bad_request(format!("The path segment '{segment}' does not decode to UTF-8."))
+    })
+}
+
+/// No path has more segments.
+const SEGMENTS_MAX: usize = 16;
+
+const CRUD: &[&str] = &["GET", "HEAD", "POST", "PUT", "DELETE"];
+
+/// What the segments of a path name.
+pub(crate) fn resource<'a>(segments: &'a [Cow<'a, str>]) -> Result<Resource<'a>> {
+    let mut parts = [""; SEGMENTS_MAX];
+    for (part, segment) in parts.iter_mut().zip(segments) {
+        *part = segment;
+    }
+    let parts = parts.get(..segments.len()).ok_or_else(unknown)?;
+    Ok(match *parts {
+        [] => Resource::Account,
+        ["dbs"] => Resource::Databases,
+        ["dbs", db] => Resource::Database(db),
+        ["dbs", db, "colls"] => Resource::Containers(db),
+        ["dbs", db, "colls", coll] => Resource::Container(db, coll),
+        ["dbs", db, "colls", coll, "docs"] => Resource::Items(db, coll),
+        ["dbs", db, "colls", coll, "docs", id] => Resource::Item(db, coll, id),
+        ["dbs", db, "colls", coll, "pkranges"] => Resource::Ranges(db, coll),
+        ["dbs", _, "colls", _, "operations", "partitionkeydelete"] => {
+            Resource::NotYet("Deleting all items of a partition key", &["POST"])
+        }
+        ["dbs", _, "colls", _, "docs", _, "attachments", ..] => {
+            Resource::NotYet("An attachment", CRUD)
+        }
+        ["dbs", _, "colls", _, kind] | ["dbs", _, "colls", _, kind, _] => script(kind)?,
+        ["dbs", _, "users"] | ["dbs", _, "users", _] => Resource::NotYet("A user", CRUD),
+        ["dbs", _, "users", _, "permissions"] | ["dbs", _, "users", _, "permissions", _] => {
+            Resource::NotYet("A permission", CRUD)
+        }
+        ["dbs", _, "clientencryptionkeys"] | ["dbs", _, "clientencryptionkeys", _] => {
+            Resource::NotYet("A client encryption key", CRUD)
+        }
+        ["offers"] => Resource::Offers,
+        ["offers", rid] => Resource::Offer(rid),
+        ["media", ..] => Resource::NotYet("An attachment", CRUD),
+        ["addresses", ..] => Resource::Addresses,
+        ["_admin", "v1", ..] => Resource::Admin(segments.get(2..).unwrap_or_default()),
+        ["ready"] => Resource::Ready,
+        ["alive"] => Resource::Alive,
+        ["_explorer", "emulator.pem"] => Resource::Certificate,
+        ["metrics"] => Resource::Metrics,
+        _ => return Err(unknown()),
+    })
+}
+
+fn script(kind: &str) -> Result<Resource<'static>> {
+    Ok(match kind {
+        "sprocs" => Resource::NotYet("A stored procedure", CRUD),
+        "triggers" => Resource::NotYet("A trigger", CRUD),
+        "udfs" => Resource::NotYet("A user-defined function", CRUD),
+        "conflicts" => Resource::NotYet("The conflict feed", CRUD),
+        _ => return Err(unknown()),
+    })
+}
+
+/// The error for a path that names nothing.
+pub(crate) fn unknown() -> Error {
+    Error::new(ErrorKind::NotFound, "There is no such resource: the path is not known.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(path: &str, expected: Option<Resource<'_>>) {
+        let segments = segments(path);
+        let named = segments.as_ref().ok().and_then(|segments| resource(segments).ok());
+        assert_eq!(named, expected, "{path}");
+    }
+
+    #[test]
+    fn paths_and_what_they_name() {
+        check("/", Some(Resource::Account));
+        check("", Some(Resource::Account));
+        check("/dbs/", Some(Resource::Databases));
+        check("/dbs/d", Some(Resource::Database("d")));
+        check("//dbs/d//colls/c/", Some(Resource::Container("d", "c")));
+        check("/dbs/d/colls/c/docs/a%20b%25", Some(Resource::Item("d", "c", "a b%")));
+        check("/dbs/d/colls/c/docs/%FF", None);
+        check("/nothing", None);
+        check("/dbs/d/colls/c/nothing", None);
+        check("/_admin/v1/clock", Some(Resource::Admin(&["clock".into()])));
+    }
+}

@@ -1,0 +1,101 @@
+//! Plays the scripts in `tests/scenarios` against the real HTTP handler, with
+//! a clock that is set by hand.
+//!
+//! A script is a list of steps:
+//!
+//! ```text
+//! # Comments say what is proven.
+//! strict                         at the top: open the server in strict mode
+//! one-bucket                     at the top: the script pins ranges, so a container has one bucket
+//! clock 1000                     the wall clock shows this second
+//! purge                          remove everything that is due
+//! restart                        stop and start on the same data
+//! crash                          the process is killed, and started again
+//!
+//! POST /dbs/shop/colls           a request, signed with the primary key
+//! sign: none                     ... or `read-only`, `wrong`, `raw`, `rid`
+//! if-match: {e}                  any header; {name} is a value kept before
+//! body-bytes: 7b7d               the body as bytes, in hexadecimal digits
+//! {"id":"carts"}                 the body; `<x*5>` in it is `xxxxx`
+//! > 201 {"id":"carts"}           the answer: status and the whole JSON body
+//! > 201 ~ {"defaultTtl":5}       ... or a part of it
+//! > 204 <empty>                  ... or nothing
+//! > 404                          ... or the status alone
+//! > etag: <any>                  a header of the answer; `<absent>`: not there
+//! let e = etag                   keeps a header, or `body.a.0.b`
+//! ```
+//!
+//! In a part, `"<any>"` is any value and `"<absent>"` no value. System
+//! properties other than `_ts` are left out of whole bodies, since they are
+//! tested by themselves. `UPDATE=1 cargo test -p dayfly-api` writes the whole
+//! bodies anew; read the difference before you commit it.
+//!
+//! Every script is played in memory with 1 and with 4 buckets a container, and
+//! on disk.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test may panic"
+)]
+
+#[path = "scenarios/play.rs"]
+mod play;
+#[path = "scenarios/script.rs"]
+mod script;
+#[path = "scenarios/server.rs"]
+mod server;
+
+use std::path::{Path, PathBuf};
+
+use server::Engine;
+
+fn scripts() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/scenarios");
+    let mut found = Vec::new();
+    let mut folders = vec![root];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|kind| kind == "txt") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+fn play_all(engine: Engine) {
+    let scripts = scripts();
+    let failures: Vec<String> =
+        scripts.iter().filter_map(|path| play::script(path, engine).err()).collect();
+    assert!(!scripts.is_empty(), "there are no scripts");
+    assert!(
+        failures.is_empty(),
+        "{} of {} scripts failed:\n\n{}",
+        failures.len(),
+        scripts.len(),
+        failures.join("\n\n")
+    );
+    println!("{} scripts", scripts.len());
+}
+
+#[test]
+fn every_script_in_memory() {
+    play_all(Engine::Memory { slices: 1 });
+}
+
+#[test]
+fn every_script_in_memory_with_four_buckets() {
+    play_all(Engine::Memory { slices: 4 });
+}
+
+#[test]
+fn every_script_on_disk() {
+    play_all(Engine::Disk);
+}

@@ -1,0 +1,261 @@
+//! Plays one script.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use bytes::Bytes;
+use http::Response;
+use serde_json::{Map, Value};
+
+use crate::script::{Act, Expected, Request, Step, parse};
+use crate::server::{Engine, Server};
+
+/// Left out of whole bodies.
+const SYSTEM: &[&str] = &[
+    "_rid",
+    "_self",
+    "_etag",
+    "_attachments",
+    "_colls",
+    "_users",
+    "_docs",
+    "_sprocs",
+    "_triggers",
+    "_udfs",
+    "_conflicts",
+];
+
+pub(crate) fn script(path: &Path, engine: Engine) -> Result<(), String> {
+    let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let folder = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
+    let text = std::fs::read_to_string(path).map_err(|why| format!("{name}: {why}"))?;
+    let steps = parse(&text).map_err(|why| format!("{folder}/{name}, {why}"))?;
+    let strict = steps.iter().any(|step| matches!(step.act, Act::Strict));
+    let one_bucket = steps.iter().any(|step| matches!(step.act, Act::OneBucket));
+    let mut player = Player {
+        server: Server::new(if one_bucket { engine.with_one_bucket() } else { engine }, strict),
+        kept: HashMap::new(),
+        last: None,
+        lines: text.lines().map(ToOwned::to_owned).collect(),
+    };
+    for step in &steps {
+        player
+            .step(step)
+            .map_err(|why| format!("{folder}/{name}, line {} ({engine:?}): {why}", step.line))?;
+    }
+    if update() {
+        std::fs::write(path, player.lines.join("\n") + "\n").map_err(|why| why.to_string())?;
+    }
+    Ok(())
+}
+
+fn update() -> bool {
+    std::env::var_os("UPDATE").is_some()
+}
+
+struct Player {
+    server: Server,
+    kept: HashMap<String, String>,
+    last: Option<Response<Bytes>>,
+    lines: Vec<String>,
+}
+
+impl Player {
+    fn step(&mut self, step: &Step) -> Result<(), String> {
+        match &step.act {
+            Act::Strict | Act::OneBucket => {}
+            Act::Clock(second) => self.server.clock(*second),
+            Act::Purge => self.server.purge(),
+            Act::Restart => self.server.restart(),
+            Act::Crash => self.server.crash(),
+            Act::Request(request) => self.request(request)?,
+            Act::Keep { name, source } => {
+                let value = self.value(source).ok_or_else(|| format!("there is no {source}"))?;
+                self.kept.insert(name.clone(), value);
+            }
+        }
+        Ok(())
+    }
+
+    fn request(&mut self, request: &Request) -> Result<(), String> {
+        let mut sign = String::from("name");
+        let mut body = Vec::new();
+        let mut headers = Vec::new();
+        for (name, value) in &request.headers {
+            let value = self.fill(value);
+            match name.as_str() {
+                "sign" => sign = value,
+                "body-bytes" => body = bytes(&value)?,
+                _ => headers.push((name.clone(), value)),
+            }
+        }
+        let path = self.fill(&request.path);
+        if body.is_empty() {
+            body = repeated(&self.fill(request.body.trim_end())).into_bytes();
+        }
+        let response = self.server.send(&request.method, &path, &headers, body, &sign);
+        let said = String::from_utf8_lossy(response.body()).into_owned();
+        if response.status().as_u16() != request.status {
+            return Err(format!("expected {}, got {} {said}", request.status, response.status()));
+        }
+        self.check_body(request, &said)?;
+        for (name, expected) in &request.expected_headers {
+            let value = response.headers().get(name).and_then(|value| value.to_str().ok());
+            check_header(name, &self.fill(expected), value)?;
+        }
+        always_there(&response)?;
+        self.last = Some(response);
+        Ok(())
+    }
+
+    fn check_body(&mut self, request: &Request, said: &str) -> Result<(), String> {
+        match &request.expected {
+            Expected::Nothing => Ok(()),
+            Expected::Part(part) => {
+                let part: Value = serde_json::from_str(&self.fill(part))
+                    .map_err(|why| format!("the expected part is not JSON: {why}"))?;
+                let body = serde_json::from_str(said).map_err(|_| format!("not JSON: {said}"))?;
+                check_part("", &part, Some(&body)).map_err(|why| format!("{why}\n  in {said}"))
+            }
+            Expected::Whole(whole) => {
+                let got = plain(said);
+                if update() {
+                    self.lines[request.status_line - 1] = format!("> {} {got}", request.status);
+                    return Ok(());
+                }
+                let whole = self.fill(whole);
+                if got == whole {
+                    Ok(())
+                } else {
+                    Err(format!("\n  expected {whole}\n  got      {got}"))
+                }
+            }
+        }
+    }
+
+    /// Puts kept values where their names stand in braces.
+    fn fill(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        for (name, value) in &self.kept {
+            text = text.replace(&format!("{{{name}}}"), value);
+        }
+        text
+    }
+
+    fn value(&self, source: &str) -> Option<String> {
+        let last = self.last.as_ref()?;
+        let Some(path) = source.strip_prefix("body.") else {
+            return Some(last.headers().get(source)?.to_str().ok()?.to_owned());
+        };
+        let body: Value = serde_json::from_slice(last.body()).ok()?;
+        let found = path.split('.').try_fold(&body, |at, part| match at {
+            Value::Array(items) => items.get(part.parse::<usize>().ok()?),
+            at => at.get(part),
+        })?;
+        Some(found.as_str().map_or_else(|| found.to_string(), ToOwned::to_owned))
+    }
+}
+
+/// Bytes that are written as hexadecimal digits.
+fn bytes(digits: &str) -> Result<Vec<u8>, String> {
+    digits
+        .as_bytes()
+        .chunks(2)
+        .map(|pair| u8::from_str_radix(&String::from_utf8_lossy(pair), 16))
+        .collect::<Result<_, _>>()
+        .map_err(|_| format!("'{digits}' are not bytes"))
+}
+
+/// Writes `<x*5>` out as `xxxxx`.
+fn repeated(text: &str) -> String {
+    let Some((before, rest)) = text.split_once('<') else { return text.to_owned() };
+    match rest.split_once('>').and_then(|(inside, after)| {
+        let (what, count) = inside.split_once('*')?;
+        Some((what.repeat(count.parse().ok()?), after))
+    }) {
+        Some((written, after)) => format!("{before}{written}{}", repeated(after)),
+        None => format!("{before}<{}", repeated(rest)),
+    }
+}
+
+/// A whole body for comparison: sorted, without system properties and without
+/// the activity id.
+fn plain(said: &str) -> String {
+    match serde_json::from_str::<Value>(said) {
+        Ok(body) => without_system(&body).to_string(),
+        Err(_) if said.is_empty() => "<empty>".to_owned(),
+        Err(_) => said.trim_end().to_owned(),
+    }
+}
+
+fn without_system(value: &Value) -> Value {
+    match value {
+        Value::Object(members) => {
+            let mut names: Vec<&String> =
+                members.keys().filter(|name| !SYSTEM.contains(&name.as_str())).collect();
+            names.sort();
+            let plain: Map<String, Value> = names
+                .into_iter()
+                .map(|name| (name.clone(), without_system(&members[name])))
+                .collect();
+            Value::Object(plain)
+        }
+        Value::Array(items) => Value::Array(items.iter().map(without_system).collect()),
+        Value::String(text) => {
+            Value::String(text.split("\r\nActivityId").next().unwrap_or_default().to_owned())
+        }
+        value => value.clone(),
+    }
+}
+
+fn check_part(at: &str, part: &Value, value: Option<&Value>) -> Result<(), String> {
+    match (part, value) {
+        (Value::String(wish), None) if wish == "<absent>" => Ok(()),
+        (Value::String(wish), Some(_)) if wish == "<any>" => Ok(()),
+        (Value::String(wish), Some(Value::String(text)))
+            if wish.strip_suffix("...").is_some_and(|start| text.starts_with(start)) =>
+        {
+            Ok(())
+        }
+        (Value::Object(members), Some(value @ Value::Object(_))) => {
+            members.iter().try_for_each(|(name, part)| {
+                check_part(&format!("{at}.{name}"), part, value.get(name))
+            })
+        }
+        (Value::Array(parts), Some(Value::Array(values))) if parts.len() == values.len() => {
+            parts.iter().zip(values).enumerate().try_for_each(|(n, (part, value))| {
+                check_part(&format!("{at}.{n}"), part, Some(value))
+            })
+        }
+        (part, Some(value)) if *part == without_system(value) => Ok(()),
+        (part, value) => Err(format!("{at}: expected {part}, got {value:?}")),
+    }
+}
+
+fn check_header(name: &str, expected: &str, value: Option<&str>) -> Result<(), String> {
+    match (expected, value) {
+        ("<absent>", None) => Ok(()),
+        ("<any>", Some(_)) => Ok(()),
+        (expected, Some(value)) if expected == value && expected != "<absent>" => Ok(()),
+        _ => Err(format!("header {name}: expected {expected}, got {value:?}")),
+    }
+}
+
+/// What every response must have, whatever it answers.
+fn always_there(response: &Response<Bytes>) -> Result<(), String> {
+    for name in [
+        "x-ms-activity-id",
+        "x-ms-request-charge",
+        "x-ms-version",
+        "x-ms-serviceversion",
+        "x-ms-gatewayversion",
+        "x-ms-request-duration-ms",
+        "date",
+        "content-type",
+    ] {
+        if !response.headers().contains_key(name) {
+            return Err(format!("the response has no {name}"));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,187 @@
+//! A server for one script, without a socket.
+
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use dayfly_api::{Api, Incoming, Settings};
+use dayfly_engine::EngineSettings;
+use dayfly_model::Timestamp;
+use dayfly_storage::clock::HandWall;
+use dayfly_storage::{Disk, Local, LocalOptions, Memory, Store};
+use hmac::{Hmac, KeyInit, Mac};
+use http::{Request, Response};
+use sha2::Sha256;
+
+const PRIMARY: &str = "cHJpbWFyeSBrZXkgb2YgdGhlIHNjZW5hcmlvcw==";
+const READ_ONLY: &str = "cmVhZC1vbmx5IGtleSBvZiB0aGUgc2NlbmFyaW9z";
+const WRONG: &str = "c29tZSBvdGhlciBrZXksIG5vdCBvZiB0aGlzIHNlcnZlcg==";
+
+/// When the script's requests are signed, in real time.
+const SIGNED_AT: Timestamp = Timestamp(1_700_000_000);
+
+/// Which engine a script is played on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Engine {
+    Memory { slices: usize },
+    Disk,
+}
+
+impl Engine {
+    pub(crate) fn with_one_bucket(self) -> Self {
+        match self {
+            Engine::Memory { .. } => Engine::Memory { slices: 1 },
+            Engine::Disk => Engine::Disk,
+        }
+    }
+}
+
+pub(crate) struct Server {
+    kind: Engine,
+    wall: Arc<HandWall>,
+    disk: Disk,
+    folder: tempfile::TempDir,
+    strict: bool,
+    running: Option<Running>,
+}
+
+struct Running {
+    engine: Arc<dayfly_engine::Engine>,
+    api: Api,
+    runtime: tokio::runtime::Runtime,
+}
+
+impl Server {
+    pub(crate) fn new(kind: Engine, strict: bool) -> Self {
+        let mut server = Server {
+            kind,
+            wall: Arc::new(HandWall::at(1)),
+            disk: Disk::default(),
+            folder: tempfile::tempdir().unwrap(),
+            strict,
+            running: None,
+        };
+        server.start();
+        server
+    }
+
+    fn start(&mut self) {
+        let options = LocalOptions {
+            wall: Arc::clone(&self.wall) as _,
+            test_clock: true,
+            ..LocalOptions::default()
+        };
+        let (store, slices): (Arc<dyn Store>, usize) = match self.kind {
+            Engine::Memory { slices } => {
+                (Arc::new(Local::on(Memory::on(&self.disk), options).unwrap()), slices)
+            }
+            Engine::Disk => {
+                (Arc::new(Local::open(self.folder.path().join("data"), options).unwrap()), 1)
+            }
+        };
+        let settings = EngineSettings { strict: self.strict, slices };
+        let engine = Arc::new(dayfly_engine::Engine::open(store, settings).unwrap());
+        let settings = Settings {
+            primary_key: PRIMARY.to_owned(),
+            read_only_key: Some(READ_ONLY.to_owned()),
+            loopback: true,
+            admin_public: false,
+            certificate_pem: None,
+            wall: Box::new(|| SIGNED_AT),
+        };
+        let api = Api::new(Arc::clone(&engine), settings).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        self.running = Some(Running { engine, api, runtime });
+    }
+
+    fn running(&self) -> &Running {
+        self.running.as_ref().unwrap()
+    }
+
+    pub(crate) fn clock(&self, second: u64) {
+        self.wall.set(second);
+    }
+
+    pub(crate) fn purge(&self) {
+        self.running().engine.purge_all().unwrap();
+    }
+
+    pub(crate) fn restart(&mut self) {
+        self.running().engine.close().unwrap();
+        self.running = None;
+        self.start();
+    }
+
+    /// As after kill -9: nothing is closed.
+    pub(crate) fn crash(&mut self) {
+        self.running = None;
+        self.disk = self.disk.after_kill();
+        self.start();
+    }
+
+    /// Sends a request; `sign` says how.
+    pub(crate) fn send(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(String, String)],
+        body: Vec<u8>,
+        sign: &str,
+    ) -> Response<Bytes> {
+        let running = self.running();
+        let mut request =
+            Request::builder().method(method).uri(path).header("host", "localhost:8081");
+        for (name, value) in headers {
+            request = request.header(name, value);
+        }
+        let signed = headers.iter().any(|(name, _)| name == "authorization");
+        if !signed && sign != "none" {
+            let date = headers.iter().find(|(name, _)| name == "x-ms-date");
+            let date = date.map_or_else(|| SIGNED_AT.to_http_date(), |(_, value)| value.clone());
+            request = request.header("authorization", token(method, path, &date, sign));
+            if !headers.iter().any(|(name, _)| name == "x-ms-date") {
+                request = request.header("x-ms-date", date);
+            }
+        }
+        let (parts, ()) = request.body(()).unwrap().into_parts();
+        let incoming = Incoming { parts, body: body.into(), secure: false };
+        running.runtime.block_on(running.api.handle(incoming))
+    }
+}
+
+/// What an SDK would send as `authorization`.
+fn token(method: &str, path: &str, date: &str, sign: &str) -> String {
+    if path.starts_with("/_admin") {
+        let key = match sign {
+            "read-only" => READ_ONLY,
+            "wrong" => WRONG,
+            _ => PRIMARY,
+        };
+        return format!("Bearer {key}");
+    }
+    let decoded = percent_encoding::percent_decode_str(path).decode_utf8_lossy();
+    let path = if sign == "raw" { path } else { &decoded };
+    let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+    let (kind, depth) = match parts.len() {
+        0 => ("", 0),
+        n if n % 2 == 0 => (parts[n - 2], n),
+        n => (parts[n - 1], n - 1),
+    };
+    let link = if sign == "rid" {
+        parts[..depth].last().unwrap().to_lowercase()
+    } else {
+        parts[..depth].join("/")
+    };
+    let key = match sign {
+        "read-only" => READ_ONLY,
+        "wrong" => WRONG,
+        _ => PRIMARY,
+    };
+    let payload = format!("{}\n{kind}\n{link}\n{}\n\n", method.to_lowercase(), date.to_lowercase());
+    let mut signer = Hmac::<Sha256>::new_from_slice(&STANDARD.decode(key).unwrap()).unwrap();
+    signer.update(payload.as_bytes());
+    let signature = STANDARD.encode(signer.finalize().into_bytes());
+    let token = format!("type=master&ver=1.0&sig={signature}");
+    percent_encoding::utf8_percent_encode(&token, percent_encoding::NON_ALPHANUMERIC).to_string()
+}
