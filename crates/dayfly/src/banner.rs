@@ -1,0 +1,102 @@
+//! What a person sees when the server starts.
+//!
+//! The last line is `Started`, and it comes only when a write has worked:
+//! whoever waits for it can connect. A key that the user gave is not printed.
+
+use std::io::{self, Write as _};
+use std::net::SocketAddr;
+
+use crate::config::{Checked, ClearText, Durability, Place};
+use crate::tls::host_name;
+
+/// Prints how to connect to the server that listens on `address`.
+pub(crate) fn print(settings: &Checked, address: SocketAddr) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(text(settings, address).as_bytes())?;
+    out.flush()
+}
+
+fn text(settings: &Checked, address: SocketAddr) -> String {
+    let key = if settings.own_key { "<your key>" } else { &settings.primary_key };
+    let host = host(address);
+    let mut text = format!("dayfly {}\n\n", env!("CARGO_PKG_VERSION"));
+    let mut line = |scheme: &str| {
+        text.push_str(&format!("AccountEndpoint={scheme}://{host}/;AccountKey={key};\n"));
+    };
+    line("https");
+    if settings.clear_text == ClearText::Served {
+        line("http");
+    }
+    text.push_str(&match &settings.place {
+        Place::Memory => "\nData: in memory, gone when the server stops\n".to_owned(),
+        Place::Folder(folder) => format!("\nData: {}\n", folder.display()),
+    });
+    if settings.durability == Durability::Relaxed {
+        text.push_str("Durability: relaxed, a power cut can take back the last writes\n");
+    }
+    if settings.test_clock {
+        text.push_str("Clock: a test clock, which the admin API can move\n");
+    }
+    text.push_str("Started\n");
+    text
+}
+
+/// How a client calls us. A server on all addresses is called by its name.
+fn host(address: SocketAddr) -> String {
+    let ip = address.ip();
+    let port = address.port();
+    if ip == std::net::Ipv4Addr::LOCALHOST || ip == std::net::Ipv6Addr::LOCALHOST {
+        return format!("localhost:{port}");
+    }
+    match host_name().filter(|_| ip.is_unspecified()) {
+        Some(name) => format!("{name}:{port}"),
+        None => address.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::config::{Config, WELL_KNOWN_KEY};
+
+    const OWN: &str = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
+
+    fn banner(arguments: &str, address: &str) -> String {
+        let arguments = std::iter::once("dayfly").chain(arguments.split_whitespace());
+        let settings = Config::try_parse_from(arguments).unwrap().check().unwrap();
+        text(&settings, address.parse().unwrap())
+    }
+
+    #[test]
+    fn a_local_server_shows_both_connection_strings() {
+        let version = env!("CARGO_PKG_VERSION");
+        assert_eq!(
+            banner("", "127.0.0.1:8081"),
+            format!(
+                "dayfly {version}\n\n\
+                 AccountEndpoint=https://localhost:8081/;AccountKey={WELL_KNOWN_KEY};\n\
+                 AccountEndpoint=http://localhost:8081/;AccountKey={WELL_KNOWN_KEY};\n\n\
+                 Data: ./dayfly-data\nStarted\n"
+            )
+        );
+    }
+
+    #[test]
+    fn a_key_of_the_user_is_not_shown() {
+        let text = banner(&format!("--listen 10.0.0.5:1 --key {OWN}"), "10.0.0.5:1");
+        assert!(!text.contains(OWN) && !text.contains("http://"), "{text}");
+        assert!(text.contains("AccountEndpoint=https://10.0.0.5:1/;AccountKey=<your key>;"));
+    }
+
+    #[test]
+    fn what_is_not_usual_is_shown() {
+        let text = banner("--memory --durability relaxed --test-clock", "[::1]:1");
+        assert!(text.contains("https://localhost:1/"), "{text}");
+        assert!(text.contains("Data: in memory, "), "{text}");
+        assert!(text.contains("Durability: relaxed, "), "{text}");
+        assert!(text.contains("Clock: a test clock, "), "{text}");
+        assert!(text.ends_with("\nStarted\n"), "{text}");
+    }
+}

@@ -1,0 +1,270 @@
+//! What can be set, how it is called, and what it is when nobody sets it.
+//!
+//! A flag wins over its environment variable, which wins over the default.
+//! The help text below is the reference; the manual is made from it.
+//!
+//! Reading goes in two steps: [`Config`] is what was typed, [`Checked`] what is
+//! meant. Between them stand the refusals: a setting that is unknown, senseless
+//! or unsafe stops the server before it starts, with one sentence that says
+//! what to do.
+
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use clap::builder::BoolishValueParser;
+use clap::{CommandFactory as _, Parser, ValueEnum};
+use rustls::pki_types::ServerName;
+
+use crate::limits::Limits;
+
+/// The key that every emulator of the service uses. Everybody knows it.
+pub(crate) const WELL_KNOWN_KEY: &str =
+    "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==";
+
+/// The shortest key that is not guessed, in bytes after decoding.
+const KEY_BYTES_MIN: usize = 16;
+
+/// Where the data is when nobody says.
+const DATA_DEFAULT: &str = "./dayfly-data";
+
+/// A variable that is read before the settings: what to log.
+pub(crate) const LOG_VARIABLE: &str = "DAYFLY_LOG";
+
+/// A document database with time to live that speaks the Azure Cosmos DB for
+/// NoSQL REST API.
+///
+/// Without arguments it serves http and https on 127.0.0.1:8081 and keeps its
+/// data in ./dayfly-data. Every option can be set by the environment variable
+/// shown with it; `DAYFLY_LOG` says what to log (error, warn, info, debug).
+#[expect(clippy::doc_markdown, reason = "the help shows this text as it is")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
+#[derive(Clone, Debug, Parser)]
+#[command(version, max_term_width = 100)]
+pub(crate) struct Config {
+    /// Where to listen. Port 0 takes a free port, which is printed.
+    #[arg(long, env = "DAYFLY_LISTEN", default_value = "127.0.0.1:8081", value_name = "IP:PORT")]
+    pub(crate) listen: SocketAddr,
+
+    /// The folder for the data [default: ./dayfly-data].
+    #[arg(long, env = "DAYFLY_DATA", value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+
+    /// Keeps everything in memory; it is gone when the server stops.
+    #[arg(long, env = "DAYFLY_MEMORY", value_parser = BoolishValueParser::new())]
+    pub(crate) memory: bool,
+
+    /// The account key, in base64. Without it, the key every emulator uses:
+    /// fine on your own machine, refused on a network.
+    #[arg(long, env = "DAYFLY_KEY", hide_env_values = true, value_name = "BASE64")]
+    pub(crate) key: Option<String>,
+
+    /// A second key, in base64, that reads and does not write.
+    #[arg(long, env = "DAYFLY_READ_ONLY_KEY", hide_env_values = true, value_name = "BASE64")]
+    pub(crate) read_only_key: Option<String>,
+
+    /// When a write is answered: `sync`, when it would survive a power cut;
+    /// `relaxed`, when it was handed to the system [default: sync].
+    #[arg(long, env = "DAYFLY_DURABILITY", value_enum, hide_possible_values = true)]
+    pub(crate) durability: Option<Durability>,
+
+    /// Lets the admin API freeze the clock and move it forward. A folder whose
+    /// clock was moved opens only with this.
+    #[arg(long, env = "DAYFLY_TEST_CLOCK", value_parser = BoolishValueParser::new())]
+    pub(crate) test_clock: bool,
+
+    /// Refuses what the service refuses and dayfly would let pass.
+    #[arg(long, env = "DAYFLY_STRICT", value_parser = BoolishValueParser::new())]
+    pub(crate) strict: bool,
+
+    /// Serves clear text on a network address too, where otherwise only https
+    /// is served.
+    #[arg(long, env = "DAYFLY_ALLOW_CLEAR_TEXT", value_parser = BoolishValueParser::new())]
+    pub(crate) allow_clear_text: bool,
+
+    /// Serves the admin API on a network address too, where otherwise it is
+    /// hidden.
+    #[arg(long, env = "DAYFLY_ADMIN_PUBLIC", value_parser = BoolishValueParser::new())]
+    pub(crate) admin_public: bool,
+
+    /// More names or addresses for the generated certificate; may be repeated,
+    /// or separated by commas.
+    #[arg(long, env = "DAYFLY_TLS_SAN", value_delimiter = ',', value_name = "NAME")]
+    pub(crate) tls_san: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) limits: Limits,
+}
+
+/// When a write is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Durability {
+    /// When it would survive a power cut.
+    Sync,
+    /// When it was handed to the system.
+    Relaxed,
+}
+
+/// Where the data goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Nowhere: it is gone when the server stops.
+    Memory,
+    /// Into a folder.
+    Folder(PathBuf),
+}
+
+/// What happens to requests that are not encrypted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ClearText {
+    /// They are served.
+    Served,
+    /// They get one answer that says so.
+    Refused,
+}
+
+/// Settings that passed every check.
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
+#[derive(Clone, Debug)]
+pub(crate) struct Checked {
+    pub(crate) listen: SocketAddr,
+    /// Whether only this machine can connect.
+    pub(crate) loopback: bool,
+    pub(crate) place: Place,
+    pub(crate) primary_key: String,
+    /// Whether the user gave the key; then it is never printed.
+    pub(crate) own_key: bool,
+    pub(crate) read_only_key: Option<String>,
+    pub(crate) durability: Durability,
+    pub(crate) test_clock: bool,
+    pub(crate) strict: bool,
+    pub(crate) clear_text: ClearText,
+    pub(crate) admin_public: bool,
+    pub(crate) tls_names: Vec<String>,
+    pub(crate) limits: Limits,
+}
+
+impl Config {
+    /// What these settings mean, or the sentence that refuses them.
+    pub(crate) fn check(self) -> Result<Checked, String> {
+        let loopback = self.listen.ip().to_canonical().is_loopback();
+        self.check_keys(loopback)?;
+        self.check_network(loopback)?;
+        self.tls_san.iter().try_for_each(|name| check_tls_name(name))?;
+        Ok(Checked {
+            listen: self.listen,
+            loopback,
+            place: self.place()?,
+            own_key: self.key.is_some(),
+            primary_key: self.key.unwrap_or_else(|| WELL_KNOWN_KEY.to_owned()),
+            read_only_key: self.read_only_key,
+            durability: self.durability.unwrap_or(Durability::Sync),
+            test_clock: self.test_clock,
+            strict: self.strict,
+            clear_text: if loopback || self.allow_clear_text {
+                ClearText::Served
+            } else {
+                ClearText::Refused
+            },
+            admin_public: self.admin_public,
+            tls_names: self.tls_san,
+            limits: self.limits,
+        })
+    }
+
+    fn check_keys(&self, loopback: bool) -> Result<(), String> {
+        let well_known = BASE64.decode(WELL_KNOWN_KEY).ok();
+        let key = self.key.as_deref().map(|key| decode("--key", key)).transpose()?;
+        let read_only =
+            self.read_only_key.as_deref().map(|key| decode("--read-only-key", key)).transpose()?;
+        let key = key.or_else(|| well_known.clone());
+        if !loopback && (key == well_known || read_only == well_known) {
+            return Err(format!(
+                "The key that every emulator uses is known to everybody and is refused on the \
+                 network address {}: give a key of your own with --key, or listen on 127.0.0.1.",
+                self.listen
+            ));
+        }
+        if read_only == key {
+            return Err("The read-only key is the same as the key, so it would write too: \
+                        give another one with --read-only-key, or leave it out."
+                .to_owned());
+        }
+        Ok(())
+    }
+
+    /// The admin API takes the key itself in a header; off this machine that
+    /// must not be readable on the way.
+    fn check_network(&self, loopback: bool) -> Result<(), String> {
+        if !loopback && self.admin_public && self.allow_clear_text {
+            return Err("The admin API takes the key in a header, which must not cross a network \
+                        in clear text: leave out --allow-clear-text or --admin-public."
+                .to_owned());
+        }
+        Ok(())
+    }
+
+    fn place(&self) -> Result<Place, String> {
+        match (&self.data, self.memory) {
+            (Some(_), true) => Err("With --memory nothing is kept, so --data has no use: \
+                                    leave out one of the two."
+                .to_owned()),
+            (None, true) if self.durability == Some(Durability::Sync) => {
+                Err("With --memory nothing survives the server, which --durability sync \
+                     promises: leave out one of the two."
+                    .to_owned())
+            }
+            (None, true) => Ok(Place::Memory),
+            (Some(folder), false) => Ok(Place::Folder(folder.clone())),
+            (None, false) => Ok(Place::Folder(PathBuf::from(DATA_DEFAULT))),
+        }
+    }
+}
+
+fn decode(flag: &str, key: &str) -> Result<Vec<u8>, String> {
+    let bytes = BASE64.decode(key).map_err(|_| {
+        format!("The key of {flag} is not base64: make one with `openssl rand -base64 64`.")
+    })?;
+    if bytes.len() < KEY_BYTES_MIN {
+        return Err(format!(
+            "The key of {flag} has {} bytes, fewer than {KEY_BYTES_MIN}: \
+             make one with `openssl rand -base64 64`.",
+            bytes.len()
+        ));
+    }
+    Ok(bytes)
+}
+
+fn check_tls_name(name: &str) -> Result<(), String> {
+    let host = name.strip_prefix("*.").unwrap_or(name);
+    match ServerName::try_from(host) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(format!(
+            "The name '{name}' of --tls-san cannot stand in a certificate: \
+             give a host name or an IP address."
+        )),
+    }
+}
+
+/// Refuses variables that look like a setting and are none: a setting with a
+/// typing error would otherwise be a default that nobody notices.
+pub(crate) fn check_environment(names: impl Iterator<Item = OsString>) -> Result<(), String> {
+    let command = Config::command();
+    let known: Vec<_> = command.get_arguments().filter_map(clap::Arg::get_env).collect();
+    for name in names {
+        let ours = name.to_string_lossy().starts_with("DAYFLY_");
+        if ours && name != LOG_VARIABLE && !known.contains(&name.as_os_str()) {
+            return Err(format!(
+                "The environment variable {} is not a setting of dayfly: \
+                 unset it, or look up its name with `dayfly --help`.",
+                name.to_string_lossy()
+            ));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

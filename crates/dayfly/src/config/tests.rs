@@ -1,0 +1,127 @@
+use super::*;
+
+const OWN: &str = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
+const OTHER: &str = "ZmVkY2JhOTg3NjU0MzIxMGZlZGNiYTk4NzY1NDMyMTA=";
+
+fn check(arguments: &str) -> Result<Checked, String> {
+    let arguments = std::iter::once("dayfly").chain(arguments.split_whitespace());
+    Config::try_parse_from(arguments).unwrap().check()
+}
+
+/// What a listener does, in a word, or the start of its refusal.
+fn outcome(arguments: &str) -> String {
+    match check(arguments) {
+        Ok(checked) => match checked.clear_text {
+            ClearText::Served => "http and https".to_owned(),
+            ClearText::Refused => "https".to_owned(),
+        },
+        Err(sentence) => sentence,
+    }
+}
+
+/// Bind, key and clear text: every row of the matrix.
+#[test]
+fn every_way_to_listen() {
+    let own = format!("--key {OWN}");
+    let known = format!("--key {WELL_KNOWN_KEY}");
+    let refused = "The key that every emulator uses";
+    for (listen, loopback) in [
+        ("127.0.0.1:0", true),
+        ("127.1.2.3:0", true),
+        ("[::1]:0", true),
+        ("[::ffff:127.0.0.1]:0", true),
+        ("0.0.0.0:0", false),
+        ("[::]:0", false),
+        ("10.0.0.5:0", false),
+        ("[2001:db8::1]:0", false),
+    ] {
+        for (key, flag, on_loopback, on_network) in [
+            ("", "", "http and https", refused),
+            ("", "--allow-clear-text", "http and https", refused),
+            (&*known, "", "http and https", refused),
+            (&*known, "--allow-clear-text", "http and https", refused),
+            (&*own, "", "http and https", "https"),
+            (&*own, "--allow-clear-text", "http and https", "http and https"),
+            (&*own, "--admin-public", "http and https", "https"),
+            (
+                &*own,
+                "--admin-public --allow-clear-text",
+                "http and https",
+                "The admin API takes the key in a header",
+            ),
+        ] {
+            let arguments = format!("--listen {listen} {key} {flag}");
+            let outcome = outcome(&arguments);
+            let expected = if loopback { on_loopback } else { on_network };
+            assert!(outcome.starts_with(expected), "{arguments}: {outcome}");
+        }
+    }
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_in_one_sentence() {
+    for (arguments, expected) in [
+        ("--key !", "The key of --key is not base64"),
+        ("--key MDEyMzQ1Njc4OWFiY2Rl", "The key of --key has 15 bytes, fewer than 16"),
+        ("--read-only-key MDEy", "The key of --read-only-key has 3 bytes"),
+        (&format!("--key {OWN} --read-only-key {OWN}"), "The read-only key is the same"),
+        (&format!("--read-only-key {WELL_KNOWN_KEY}"), "The read-only key is the same"),
+        (
+            &format!("--listen 0.0.0.0:0 --key {OWN} --read-only-key {WELL_KNOWN_KEY}"),
+            "The key that every emulator uses",
+        ),
+        ("--memory --data x", "With --memory nothing is kept"),
+        ("--memory --durability sync", "With --memory nothing survives"),
+        ("--tls-san a,b/c", "The name 'b/c' of --tls-san"),
+    ] {
+        let sentence = outcome(arguments);
+        assert!(sentence.starts_with(expected), "{arguments}: {sentence}");
+        assert!(sentence.ends_with('.') && !sentence.contains('\n'), "{sentence}");
+    }
+}
+
+#[test]
+fn a_refusal_never_repeats_the_key() {
+    for arguments in [format!("--key {OWN} --read-only-key {OWN}"), format!("--key {OWN}!")] {
+        assert!(!outcome(&arguments).contains(OWN), "{arguments}");
+    }
+}
+
+#[test]
+fn settings_mean_what_they_say() {
+    let checked = check(&format!(
+        "--key {OWN} --read-only-key {OTHER} --tls-san a,*.b.example --tls-san 10.0.0.5 \
+         --durability relaxed --data d"
+    ))
+    .unwrap();
+    assert!(checked.own_key);
+    assert_eq!(checked.primary_key, OWN);
+    assert_eq!(checked.read_only_key.as_deref(), Some(OTHER));
+    assert_eq!(checked.tls_names, ["a", "*.b.example", "10.0.0.5"]);
+    assert_eq!(checked.durability, Durability::Relaxed);
+    assert_eq!(checked.place, Place::Folder("d".into()));
+}
+
+#[test]
+fn nothing_set_is_a_local_server() {
+    let checked = check("").unwrap();
+    assert_eq!(checked.listen.to_string(), "127.0.0.1:8081");
+    assert_eq!(checked.primary_key, WELL_KNOWN_KEY);
+    assert!(!checked.own_key);
+    assert_eq!(checked.durability, Durability::Sync);
+    assert_eq!(checked.place, Place::Folder(DATA_DEFAULT.into()));
+    assert_eq!(check("--memory").unwrap().place, Place::Memory);
+}
+
+#[test]
+fn only_known_variables_may_start_like_ours() {
+    let check = |names: &[&str]| check_environment(names.iter().map(OsString::from));
+    assert_eq!(check(&["HOME", "DAYFLY_KEY", "DAYFLY_LOG", "DAYFLY_MAX_CONNECTIONS"]), Ok(()));
+    let sentence = check(&["DAYFLY_LISTEN", "DAYFLY_PORT"]).unwrap_err();
+    assert!(sentence.starts_with("The environment variable DAYFLY_PORT is not"), "{sentence}");
+}
+
+#[test]
+fn the_command_line_is_well_formed() {
+    Config::command().debug_assert();
+}

@@ -1,0 +1,95 @@
+//! How much of the server one client can take, and for how long.
+//!
+//! Sizes are the same everywhere. Times can be set, out of sight of the help,
+//! because a test does not want to wait as long as a server does.
+
+use std::time::Duration;
+
+/// The longest body of a request. The service takes items of 2 MB and batches
+/// of the same size; the rest is room for what surrounds them.
+pub(crate) const BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// All bodies that are held at one time, over all connections. A body that
+/// comes in one piece is not counted.
+pub(crate) const BODIES_BYTES_MAX: usize = 512 * 1024 * 1024;
+
+/// The request line and the headers together.
+pub(crate) const HEAD_BYTES_MAX: usize = 64 * 1024;
+
+/// The longest path with its query.
+pub(crate) const URL_BYTES_MAX: usize = 16 * 1024;
+
+/// Requests that one HTTP/2 connection may have open.
+pub(crate) const STREAMS_MAX: u32 = 128;
+
+/// What is read and thrown away after a refusal, so that the client gets to
+/// see it: closing a socket with unread bytes takes the answer back.
+pub(crate) const LINGER_BYTES_MAX: usize = 2 * BODY_BYTES_MAX;
+
+/// How long a client may take, in milliseconds.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub(crate) struct Limits {
+    /// How many connections may be open at one time. The next one is closed
+    /// at once, so that its client learns of it without waiting.
+    #[arg(long, env = "DAYFLY_MAX_CONNECTIONS", default_value_t = 10_000, value_name = "COUNT")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_connections: u32,
+
+    /// The first bytes of a connection, a TLS handshake, the head of a request.
+    #[arg(long, hide = true, default_value_t = 10_000)]
+    pub(crate) header_timeout_ms: u64,
+
+    /// Between two pieces of a body.
+    #[arg(long, hide = true, default_value_t = 10_000)]
+    pub(crate) body_progress_timeout_ms: u64,
+
+    /// A whole body.
+    #[arg(long, hide = true, default_value_t = 60_000)]
+    pub(crate) body_timeout_ms: u64,
+
+    /// Until a client takes the next piece of an answer.
+    #[arg(long, hide = true, default_value_t = 60_000)]
+    pub(crate) write_timeout_ms: u64,
+
+    /// Between two requests of a connection.
+    #[arg(long, hide = true, default_value_t = 300_000)]
+    pub(crate) idle_timeout_ms: u64,
+
+    /// Reading on after a refusal.
+    #[arg(long, hide = true, default_value_t = 2_000)]
+    pub(crate) linger_timeout_ms: u64,
+
+    /// Between two pings of an HTTP/2 connection, and until one is answered.
+    #[arg(long, hide = true, default_value_t = 20_000)]
+    pub(crate) ping_timeout_ms: u64,
+
+    /// For the requests that run when the server is told to stop.
+    #[arg(long, hide = true, default_value_t = 10_000)]
+    pub(crate) stop_timeout_ms: u64,
+}
+
+impl Limits {
+    pub(crate) fn header_timeout(&self) -> Duration {
+        Duration::from_millis(self.header_timeout_ms)
+    }
+
+    pub(crate) fn body_progress_timeout(&self) -> Duration {
+        Duration::from_millis(self.body_progress_timeout_ms)
+    }
+
+    pub(crate) fn body_timeout(&self) -> Duration {
+        Duration::from_millis(self.body_timeout_ms)
+    }
+
+    pub(crate) fn linger_timeout(&self) -> Duration {
+        Duration::from_millis(self.linger_timeout_ms)
+    }
+
+    pub(crate) fn ping_timeout(&self) -> Duration {
+        Duration::from_millis(self.ping_timeout_ms)
+    }
+
+    pub(crate) fn stop_timeout(&self) -> Duration {
+        Duration::from_millis(self.stop_timeout_ms)
+    }
+}

@@ -1,0 +1,216 @@
+//! The binary: settings, listener, TLS, background work, and how they are
+//! wired. It knows nothing of databases, containers and items.
+//!
+//! Start reading here: [`main`] is the life of the server, top to bottom. A
+//! request begins in `listen`, goes through `connection` to `request`, and
+//! leaves this crate for `dayfly_api`.
+
+mod background;
+mod banner;
+mod config;
+mod connection;
+mod limits;
+mod listen;
+mod progress;
+mod request;
+mod signals;
+mod tls;
+mod wire;
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+
+use clap::Parser as _;
+use dayfly_api::Api;
+use dayfly_engine::{Engine, EngineSettings};
+use dayfly_model::Timestamp;
+use dayfly_storage::clock::{SystemWall, Wall as _};
+use dayfly_storage::{Embedded, Local, LocalOptions, Memory, Store};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use tokio::net::TcpListener;
+use tokio::runtime::{Builder, Runtime};
+use tracing_subscriber::EnvFilter;
+
+/// A request makes some dozens of small allocations, and the system's allocator
+/// was a tenth of its cost.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+use crate::background::Background;
+use crate::config::{Checked, Config, Durability, LOG_VARIABLE, Place};
+use crate::connection::Host;
+use crate::signals::Signals;
+use crate::tls::Tls;
+
+/// More threads than this do not make a single store faster.
+const WORKERS_MAX: usize = 16;
+
+/// The settings were refused.
+const REFUSED: u8 = 2;
+
+/// The settings were good, but the server could not start.
+const FAILED: u8 = 1;
+
+fn main() -> ExitCode {
+    let settings = match settings() {
+        Ok(settings) => settings,
+        Err(sentence) => return end(&sentence, REFUSED),
+    };
+    match run(&settings) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(sentence) => end(&sentence, FAILED),
+    }
+}
+
+/// The settings of this process. clap itself ends it when an argument is
+/// unknown or cannot be read.
+fn settings() -> Result<Checked, String> {
+    let config = Config::parse();
+    config::check_environment(std::env::vars_os().map(|(name, _)| name))?;
+    log_to_stderr()?;
+    config.check()
+}
+
+fn end(sentence: &str, code: u8) -> ExitCode {
+    // If this cannot be written there is nobody left to tell.
+    let _ = writeln!(io::stderr(), "dayfly: {sentence}");
+    ExitCode::from(code)
+}
+
+/// Warnings and errors, unless the environment asks for something else.
+fn log_to_stderr() -> Result<(), String> {
+    let wanted = std::env::var(LOG_VARIABLE).unwrap_or_else(|_| "warn".to_owned());
+    let filter = EnvFilter::try_new(&wanted).map_err(|_| {
+        format!("{LOG_VARIABLE} is '{wanted}', which is no filter: set it to warn, info or debug.")
+    })?;
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(io::stderr().is_terminal())
+        .with_writer(io::stderr)
+        .init();
+    Ok(())
+}
+
+/// Opens everything, serves until told to stop, and closes everything.
+fn run(settings: &Checked) -> Result<(), String> {
+    raise_file_limit();
+    let store = open_store(settings)?;
+    let engine_settings = EngineSettings { strict: settings.strict, ..EngineSettings::default() };
+    let engine =
+        Engine::open(Arc::clone(&store), engine_settings).map_err(|error| error.message)?;
+    let engine = Arc::new(engine);
+    let tls = open_tls(settings)?;
+    let certificate_pem = tls.certificate_pem.clone();
+    let api = open_api(settings, Arc::clone(&engine), certificate_pem)?;
+
+    let tick = Background::start("dayfly-tick", move || {
+        if let Err(error) = store.tick() {
+            tracing::warn!(%error, "the clock's lease was not renewed");
+        }
+    })?;
+    let purging = Arc::clone(&engine);
+    let purge = Background::start("dayfly-purge", move || {
+        if let Err(error) = purging.purge_pass() {
+            tracing::warn!(%error, "a purge did not finish");
+        }
+    })?;
+
+    let runtime = runtime()?;
+    let served = runtime.block_on(serve(settings, api, tls, &engine));
+    runtime.shutdown_background();
+    drop((purge, tick));
+    let closed = engine.close().map_err(|error| error.message);
+    served.and(closed)
+}
+
+/// Listens, says so, and serves until a signal comes.
+async fn serve(settings: &Checked, api: Api, tls: Tls, engine: &Engine) -> Result<(), String> {
+    let mut signals = Signals::new()?;
+    let cannot_listen =
+        |error: io::Error| format!("{} cannot be listened on: {error}.", settings.listen);
+    let listener = TcpListener::bind(settings.listen).await.map_err(cannot_listen)?;
+    let address = listener.local_addr().map_err(cannot_listen)?;
+    let host = Arc::new(Host {
+        api,
+        tls: tls.acceptor,
+        clear_text: settings.clear_text,
+        limits: settings.limits,
+        bodies: AtomicUsize::new(0),
+    });
+    engine.probe().map_err(|error| format!("Writes do not work: {}", error.message))?;
+    if let Err(error) = banner::print(settings, address) {
+        tracing::warn!(%error, "nobody reads what is printed");
+    }
+    listen::listen(listener, host, &mut signals).await;
+    Ok(())
+}
+
+fn open_store(settings: &Checked) -> Result<Arc<dyn Store>, String> {
+    let options = LocalOptions {
+        test_clock: settings.test_clock,
+        durability: match settings.durability {
+            Durability::Sync => dayfly_storage::Durability::Sync,
+            Durability::Relaxed => dayfly_storage::Durability::Relaxed,
+        },
+        ..LocalOptions::default()
+    };
+    let opened: dayfly_storage::Result<Arc<dyn Store>> = match &settings.place {
+        Place::Memory => Local::<Memory>::memory(options).map(|store| Arc::new(store) as _),
+        Place::Folder(folder) => {
+            Local::<Embedded>::open(folder, options).map(|store| Arc::new(store) as _)
+        }
+    };
+    opened.map_err(|error| error.to_string())
+}
+
+fn open_tls(settings: &Checked) -> Result<Tls, String> {
+    let folder = match &settings.place {
+        Place::Memory => None,
+        Place::Folder(folder) => Some(folder.as_path()),
+    };
+    let names = tls::names(settings.listen.ip(), &settings.tls_names);
+    tls::prepare(folder, &names, SystemWall.seconds())
+}
+
+fn open_api(
+    settings: &Checked,
+    engine: Arc<Engine>,
+    certificate_pem: String,
+) -> Result<Api, String> {
+    Api::new(
+        engine,
+        dayfly_api::Settings {
+            primary_key: settings.primary_key.clone(),
+            read_only_key: settings.read_only_key.clone(),
+            loopback: settings.loopback,
+            admin_public: settings.admin_public,
+            certificate_pem: Some(certificate_pem),
+            wall: Box::new(|| Timestamp(SystemWall.seconds())),
+        },
+    )
+    .map_err(|error| error.message)
+}
+
+fn runtime() -> Result<Runtime, String> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    Builder::new_multi_thread()
+        .worker_threads(cores.min(WORKERS_MAX))
+        .thread_name("dayfly-worker")
+        .enable_io()
+        .enable_time()
+        .build()
+        .map_err(|error| format!("The threads could not be started: {error}."))
+}
+
+/// Asks for as many open files as the system gives: each connection is one.
+fn raise_file_limit() {
+    let now = getrlimit(Resource::Nofile);
+    let wanted = Rlimit { current: now.maximum, maximum: now.maximum };
+    if now.current != now.maximum
+        && let Err(error) = setrlimit(Resource::Nofile, wanted)
+    {
+        tracing::debug!(%error, "the limit of open files stays as it is");
+    }
+}

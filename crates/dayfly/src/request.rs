@@ -1,0 +1,205 @@
+//! One request: its body is read, within limits, and the rest is the API's.
+//!
+//! What is refused here never reached the API. The body of such a request is
+//! not read, so the connection ends with the answer.
+
+use std::convert::Infallible;
+use std::panic::AssertUnwindSafe;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use bytes::{Bytes, BytesMut};
+use dayfly_model::{Error, ErrorKind, Result};
+use http::header::{CONNECTION, HeaderValue};
+use http::request::Parts;
+use http::{Request, Response, Version};
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::{Body as _, Incoming};
+use tokio::time::{Instant, timeout_at};
+
+use crate::connection::Visit;
+use crate::limits::{BODIES_BYTES_MAX, BODY_BYTES_MAX, Limits, URL_BYTES_MAX};
+
+/// Space for a body of several pieces is taken in steps of at least this, not
+/// by what the client says will come.
+const FIRST_SPACE_BYTES: usize = 64 * 1024;
+
+/// Answers one request. Never fails: a failure is an answer too.
+pub(crate) async fn answer(
+    visit: Arc<Visit>,
+    request: Request<Incoming>,
+) -> Result<Response<Full<Bytes>>, Infallible> {
+    let _serving = visit.progress().serving();
+    let (parts, body) = request.into_parts();
+    let version = parts.version;
+    let response = match receive(&visit, &parts, body).await {
+        Ok(body) => handle(&visit, parts, body).await,
+        Err(error) => refuse(&visit, error, version),
+    };
+    Ok(response.map(Full::new))
+}
+
+/// The body of a request that may pass on to the API.
+async fn receive<'a>(visit: &'a Visit, parts: &Parts, body: Incoming) -> Result<Held<'a>> {
+    visit.check_secure()?;
+    let url_bytes = parts.uri.path_and_query().map_or(0, |path| path.as_str().len());
+    if url_bytes > URL_BYTES_MAX {
+        return Err(Error::new(
+            ErrorKind::HeaderTooLarge,
+            format!("The URL has {url_bytes} bytes, more than {URL_BYTES_MAX}."),
+        ));
+    }
+    if body.is_end_stream() {
+        return Ok(Held { bytes: Bytes::new(), counted: Counted::none(visit.bodies()) });
+    }
+    read_body(body, visit.limits(), visit.bodies()).await
+}
+
+/// Hands a request to the API. A panic in there ends the request, not the
+/// connection, and the client learns that it was our fault.
+async fn handle(visit: &Visit, parts: Parts, body: Held<'_>) -> Response<Bytes> {
+    let incoming = dayfly_api::Incoming { parts, body: body.bytes, secure: visit.secure() };
+    let mut handled = pin!(visit.api().handle(incoming));
+    let outcome = std::future::poll_fn(|cx| {
+        match std::panic::catch_unwind(AssertUnwindSafe(|| handled.as_mut().poll(cx))) {
+            Ok(poll) => poll.map(Some),
+            Err(_) => std::task::Poll::Ready(None),
+        }
+    })
+    .await;
+    drop(body.counted);
+    outcome.unwrap_or_else(|| {
+        visit.api().refuse(Error::new(ErrorKind::Internal, "The server failed in this request."))
+    })
+}
+
+fn refuse(visit: &Visit, error: Error, version: Version) -> Response<Bytes> {
+    let mut response = visit.refuse(error);
+    if version < Version::HTTP_2 {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
+}
+
+/// A body, and its share of what all bodies may take.
+struct Held<'a> {
+    bytes: Bytes,
+    counted: Counted<'a>,
+}
+
+async fn read_body<'a>(
+    mut body: Incoming,
+    limits: &Limits,
+    bodies: &'a AtomicUsize,
+) -> Result<Held<'a>> {
+    let declared = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+    if declared > BODY_BYTES_MAX {
+        return Err(too_large());
+    }
+    let started = Instant::now();
+    let mut counted = Counted::none(bodies);
+    let Some(first) = next_piece(&mut body, started, limits).await? else {
+        return Ok(Held { bytes: Bytes::new(), counted });
+    };
+    if first.len() <= BODY_BYTES_MAX && (first.len() == declared || body.is_end_stream()) {
+        return Ok(Held { bytes: first, counted });
+    }
+
+    let mut whole = BytesMut::with_capacity(declared.min(FIRST_SPACE_BYTES).max(first.len()));
+    let mut next = Some(first);
+    while let Some(piece) = next {
+        if whole.len() + piece.len() > BODY_BYTES_MAX {
+            return Err(too_large());
+        }
+        counted.add(piece.len())?;
+        whole.extend_from_slice(&piece);
+        next = next_piece(&mut body, started, limits).await?;
+    }
+    Ok(Held { bytes: whole.freeze(), counted })
+}
+
+/// The next bytes of a body, or `None` at its end.
+async fn next_piece(
+    body: &mut Incoming,
+    started: Instant,
+    limits: &Limits,
+) -> Result<Option<Bytes>> {
+    loop {
+        let deadline =
+            (Instant::now() + limits.body_progress_timeout()).min(started + limits.body_timeout());
+        match timeout_at(deadline, Pin::new(&mut *body).frame()).await {
+            Err(_late) => return Err(too_slow()),
+            Ok(None) => return Ok(None),
+            Ok(Some(Err(_))) => return Err(Error::bad_request(BROKEN_BODY)),
+            // Trailers say nothing that we read.
+            Ok(Some(Ok(frame))) => match frame.into_data() {
+                Ok(piece) if !piece.is_empty() => return Ok(Some(piece)),
+                _ => {}
+            },
+        }
+    }
+}
+
+const BROKEN_BODY: &str = "The body of the request broke off or is not well formed.";
+
+fn too_large() -> Error {
+    Error::new(
+        ErrorKind::TooLarge,
+        format!("Request size is too large: the limit is {BODY_BYTES_MAX} bytes."),
+    )
+}
+
+fn too_slow() -> Error {
+    Error::new(ErrorKind::RequestTimeout, "The body of the request did not come in time.")
+}
+
+/// Bytes taken from what all bodies together may hold, until dropped.
+struct Counted<'a> {
+    bodies: &'a AtomicUsize,
+    bytes: usize,
+}
+
+impl<'a> Counted<'a> {
+    fn none(bodies: &'a AtomicUsize) -> Self {
+        Counted { bodies, bytes: 0 }
+    }
+
+    fn add(&mut self, bytes: usize) -> Result<()> {
+        self.bytes += bytes;
+        let all = self.bodies.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
+        if all <= BODIES_BYTES_MAX {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::ServiceUnavailable,
+            "Too many large requests at one time; send it again later.",
+        ))
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        if self.bytes > 0 {
+            self.bodies.fetch_sub(self.bytes, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_bodies_together_have_a_limit() {
+        let bodies = AtomicUsize::new(0);
+        let mut most = Counted::none(&bodies);
+        most.add(BODIES_BYTES_MAX).unwrap();
+        let refused = Counted::none(&bodies).add(1).unwrap_err();
+        assert_eq!(refused.kind, ErrorKind::ServiceUnavailable);
+
+        drop(most);
+        Counted::none(&bodies).add(1).unwrap();
+        assert_eq!(bodies.load(Ordering::Relaxed), 0);
+    }
+}

@@ -1,0 +1,202 @@
+//! The certificate: made by us, kept with the data, and made again when the
+//! names it is for have changed or its end is near.
+//!
+//! One file holds a line that says what it is for, the certificate and its
+//! private key, so that the three always belong together:
+//!
+//! ```text
+//! dayfly: a certificate for localhost, 127.0.0.1, ::1; ends at 1771000000
+//! -----BEGIN CERTIFICATE-----
+//! -----BEGIN PRIVATE KEY-----
+//! ```
+//!
+//! Without a data folder there is a new certificate at each start.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::net::IpAddr;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rcgen::{CertificateParams, DnType, ExtendedKeyUsagePurpose, KeyPair};
+use rustls::ServerConfig;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use tokio_rustls::TlsAcceptor;
+
+/// Below the data folder.
+const FILE: &str = "tls.pem";
+
+/// Some clients refuse certificates that live longer than 825 days.
+const LIFE_SECONDS: u64 = 820 * DAY_SECONDS;
+
+/// A certificate that ends sooner than this is made again.
+const RENEW_SECONDS: u64 = 60 * DAY_SECONDS;
+
+const DAY_SECONDS: u64 = 24 * 60 * 60;
+
+/// What it takes to speak TLS.
+pub(crate) struct Tls {
+    pub(crate) acceptor: TlsAcceptor,
+    /// For clients that want to trust it.
+    pub(crate) certificate_pem: String,
+}
+
+/// The certificate in `folder`, or a new one, for `names` at `now`.
+pub(crate) fn prepare(folder: Option<&Path>, names: &[String], now: u64) -> Result<Tls, String> {
+    let path = folder.map(|folder| folder.join(FILE));
+    let kept = path.as_deref().and_then(|path| fs::read_to_string(path).ok());
+    if let Some(text) = kept.filter(|text| is_good(text, names, now)) {
+        match accept_with(&text) {
+            Ok(tls) => return Ok(tls),
+            Err(error) => tracing::warn!(%error, "the certificate is damaged and is made again"),
+        }
+    }
+    let text =
+        make(names, now).map_err(|error| format!("No certificate could be made: {error}"))?;
+    if let Some(path) = path {
+        keep(&path, &text)
+            .map_err(|error| format!("{} could not be written: {error}.", path.display()))?;
+    }
+    accept_with(&text)
+}
+
+/// The names a client may call this server by.
+pub(crate) fn names(listen: IpAddr, more: &[String]) -> Vec<String> {
+    let mut names: Vec<String> = ["localhost", "127.0.0.1", "::1"].map(str::to_owned).into();
+    let listen = (!listen.is_unspecified()).then(|| listen.to_canonical().to_string());
+    for name in host_name().into_iter().chain(listen).chain(more.iter().cloned()) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+/// The name of this machine, if it can stand in a certificate.
+pub(crate) fn host_name() -> Option<String> {
+    let name = rustix::system::uname().nodename().to_str().ok()?.to_owned();
+    ServerName::try_from(name.as_str()).is_ok().then_some(name)
+}
+
+fn title(names: &[String]) -> String {
+    format!("dayfly: a certificate for {}; ends at ", names.join(", "))
+}
+
+fn is_good(text: &str, names: &[String], now: u64) -> bool {
+    text.lines()
+        .next()
+        .and_then(|line| line.strip_prefix(&title(names)))
+        .and_then(|end| end.parse().ok())
+        .is_some_and(|end: u64| end > now.saturating_add(RENEW_SECONDS))
+}
+
+fn make(names: &[String], now: u64) -> Result<String, rcgen::Error> {
+    let end = now.saturating_add(LIFE_SECONDS);
+    let epoch = rcgen::date_time_ymd(1970, 1, 1);
+    let mut params = CertificateParams::new(names)?;
+    params.not_before = epoch + Duration::from_secs(now.saturating_sub(DAY_SECONDS));
+    params.not_after = epoch + Duration::from_secs(end);
+    params.distinguished_name.push(DnType::CommonName, "dayfly");
+    params.extended_key_usages.push(ExtendedKeyUsagePurpose::ServerAuth);
+    let key = KeyPair::generate()?;
+    let certificate = params.self_signed(&key)?;
+    Ok(format!("{}{end}\n{}{}", title(names), certificate.pem(), key.serialize_pem()))
+}
+
+/// Written aside and renamed, so that no crash leaves half of it.
+fn keep(path: &Path, text: &str) -> io::Result<()> {
+    let aside = path.with_extension("new");
+    if let Err(error) = fs::remove_file(&aside)
+        && error.kind() != io::ErrorKind::NotFound
+    {
+        return Err(error);
+    }
+    let mut file: File =
+        OpenOptions::new().write(true).create_new(true).mode(0o600).open(&aside)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    fs::rename(&aside, path)
+}
+
+fn accept_with(text: &str) -> Result<Tls, String> {
+    let certificate = CertificateDer::from_pem_slice(text.as_bytes()).map_err(damaged)?;
+    let key = PrivateKeyDer::from_pem_slice(text.as_bytes()).map_err(damaged)?;
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut config = ServerConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])
+        .and_then(|builder| builder.with_no_client_auth().with_single_cert(vec![certificate], key))
+        .map_err(damaged)?;
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(Tls { acceptor: Arc::new(config).into(), certificate_pem: public_part(text) })
+}
+
+fn damaged(error: impl std::fmt::Display) -> String {
+    format!("The certificate cannot be used: {error}.")
+}
+
+/// The certificate alone, without its title and without the key.
+fn public_part(text: &str) -> String {
+    const END: &str = "-----END CERTIFICATE-----";
+    let from_start = text.find("-----BEGIN CERTIFICATE-----").and_then(|start| text.get(start..));
+    let certificate = from_start.and_then(|text| text.split_once(END)).map(|(inside, _)| inside);
+    certificate.map(|inside| format!("{inside}{END}\n")).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    const NOW: u64 = 1_700_000_000;
+
+    fn pem(folder: &Path, names: &[&str], now: u64) -> String {
+        let names: Vec<_> = names.iter().map(|&name| name.to_owned()).collect();
+        prepare(Some(folder), &names, now).unwrap().certificate_pem
+    }
+
+    #[test]
+    fn a_certificate_is_kept_until_its_names_change_or_its_end_is_near() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = pem(folder.path(), &["localhost"], NOW);
+        assert_eq!(pem(folder.path(), &["localhost"], NOW), first);
+
+        let second = pem(folder.path(), &["localhost", "a"], NOW);
+        assert_ne!(second, first);
+        let last_day = NOW + LIFE_SECONDS - RENEW_SECONDS;
+        assert_eq!(pem(folder.path(), &["localhost", "a"], last_day - 1), second);
+        assert_ne!(pem(folder.path(), &["localhost", "a"], last_day), second);
+    }
+
+    #[test]
+    fn a_damaged_file_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = pem(folder.path(), &["localhost"], NOW);
+        let path = folder.path().join(FILE);
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(&path, text.replace("BEGIN PRIVATE", "BEGIN")).unwrap();
+        assert_ne!(pem(folder.path(), &["localhost"], NOW), first);
+    }
+
+    #[test]
+    fn nobody_else_reads_the_private_key() {
+        let folder = tempfile::tempdir().unwrap();
+        let public = pem(folder.path(), &["localhost"], NOW);
+        let mode = fs::metadata(folder.path().join(FILE)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        assert!(!public.contains("PRIVATE"));
+        assert!(public.starts_with("-----BEGIN CERTIFICATE-----"));
+    }
+
+    #[test]
+    fn a_certificate_has_each_name_once() {
+        let names = names([127, 0, 0, 1].into(), &["a".to_owned(), "localhost".to_owned()]);
+        assert_eq!(names.iter().filter(|name| *name == "localhost").count(), 1);
+        assert_eq!(names.iter().filter(|name| *name == "127.0.0.1").count(), 1);
+        assert!(names.contains(&"a".to_owned()));
+        assert!(super::names([10, 0, 0, 5].into(), &[]).contains(&"10.0.0.5".to_owned()));
+    }
+}

@@ -1,0 +1,218 @@
+//! The real binary on a free port, and a client that speaks plain bytes.
+
+use std::io::{BufRead as _, BufReader, Read, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+/// A key that is not the one everybody knows.
+pub(crate) const OWN_KEY: &str = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
+
+/// Longer than anything a test waits for.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The binary with `arguments`, and nothing of ours in its environment.
+pub(crate) fn dayfly(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dayfly"));
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("DAYFLY_") {
+            command.env_remove(name);
+        }
+    }
+    command.args(arguments).stdin(Stdio::null());
+    command
+}
+
+/// How a process that does not start ends: its code and what it says.
+pub(crate) fn refusal(command: &mut Command) -> (Option<i32>, String) {
+    let output = command.output().unwrap();
+    assert!(output.stdout.is_empty(), "it started: {output:?}");
+    (output.status.code(), String::from_utf8(output.stderr).unwrap())
+}
+
+/// A running server; killed when dropped.
+pub(crate) struct Server {
+    child: Child,
+    stdout: BufReader<ChildStdout>,
+    /// What it printed until `Started`.
+    pub(crate) banner: String,
+    pub(crate) port: u16,
+    /// The data, if the server made its own folder.
+    folder: Option<TempDir>,
+}
+
+impl Server {
+    /// On a loopback port, with a folder of its own.
+    pub(crate) fn start(arguments: &[&str]) -> Server {
+        let folder = tempfile::tempdir().unwrap();
+        let mut server = Server::start_in(folder.path(), arguments);
+        server.folder = Some(folder);
+        server
+    }
+
+    /// On a loopback port unless `arguments` say where, with its data in `folder`.
+    pub(crate) fn start_in(folder: &Path, arguments: &[&str]) -> Server {
+        let mut command = dayfly(arguments);
+        if !arguments.contains(&"--listen") {
+            command.args(["--listen", "127.0.0.1:0"]);
+        }
+        command.arg("--data").arg(folder);
+        Server::spawn(&mut command)
+    }
+
+    pub(crate) fn spawn(command: &mut Command) -> Server {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        let mut banner = String::new();
+        while !banner.ends_with("\nStarted\n") {
+            let read = stdout.read_line(&mut banner).unwrap();
+            assert!(read > 0, "the server ended before it started: {banner}");
+        }
+        let endpoint = banner.split("AccountEndpoint=https://").nth(1).unwrap();
+        let host = endpoint.split('/').next().unwrap();
+        let port = host.rsplit(':').next().unwrap().parse().unwrap();
+        Server { child, stdout, banner, port, folder: None }
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        ([127, 0, 0, 1], self.port).into()
+    }
+
+    pub(crate) fn connect(&self) -> Client {
+        Client::over(TcpStream::connect(self.address()).unwrap())
+    }
+
+    /// One request on a connection of its own.
+    pub(crate) fn get(&self, path: &str) -> Answer {
+        let mut client = self.connect();
+        client.get(path);
+        client.answer()
+    }
+
+    /// Asks the server to end.
+    pub(crate) fn terminate(&self) {
+        let pid = Pid::from_raw(self.child.id().try_into().unwrap()).unwrap();
+        kill_process(pid, Signal::TERM).unwrap();
+    }
+
+    /// Waits until the server has ended by itself.
+    pub(crate) fn ended(mut self) -> ExitStatus {
+        let mut rest = String::new();
+        self.stdout.read_to_string(&mut rest).unwrap();
+        assert_eq!(rest, "", "nothing is printed after Started");
+        self.child.wait().unwrap()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A connection in clear text.
+pub(crate) struct Client {
+    stream: BufReader<TcpStream>,
+}
+
+impl Client {
+    fn over(stream: TcpStream) -> Client {
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_write_timeout(Some(PATIENCE)).unwrap();
+        Client { stream: BufReader::new(stream) }
+    }
+
+    pub(crate) fn send(&mut self, bytes: impl AsRef<[u8]>) {
+        self.stream.get_mut().write_all(bytes.as_ref()).unwrap();
+    }
+
+    /// Sends what may be refused half way.
+    pub(crate) fn try_send(&mut self, bytes: impl AsRef<[u8]>) -> std::io::Result<()> {
+        self.stream.get_mut().write_all(bytes.as_ref())
+    }
+
+    pub(crate) fn get(&mut self, path: &str) {
+        self.send(format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n"));
+    }
+
+    pub(crate) fn end(&mut self) {
+        self.stream.get_mut().shutdown(std::net::Shutdown::Write).unwrap();
+    }
+
+    /// The next answer.
+    pub(crate) fn answer(&mut self) -> Answer {
+        self.try_answer().expect("the connection was closed without an answer")
+    }
+
+    fn try_answer(&mut self) -> Option<Answer> {
+        let mut head = String::new();
+        while !head.ends_with("\r\n\r\n") {
+            if self.stream.read_line(&mut head).unwrap() == 0 {
+                assert_eq!(head, "");
+                return None;
+            }
+        }
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        let mut answer = Answer { status, head: head.to_ascii_lowercase(), body: String::new() };
+        let length = answer.header("content-length").map_or(0, |length| length.parse().unwrap());
+        let mut body = vec![0; length];
+        self.stream.read_exact(&mut body).unwrap();
+        answer.body = String::from_utf8(body).unwrap();
+        Some(answer)
+    }
+
+    /// Everything until the end.
+    pub(crate) fn rest(&mut self, text: &mut String) {
+        self.stream.read_to_string(text).unwrap();
+    }
+
+    /// Whether the server closed the connection instead of answering.
+    pub(crate) fn is_turned_away(&mut self) -> bool {
+        !self.stream.fill_buf().is_ok_and(|bytes| !bytes.is_empty())
+    }
+
+    /// Whether the server closed the connection, whatever it sent before.
+    pub(crate) fn is_closed_in_the_end(&mut self) -> bool {
+        self.stream.read_to_end(&mut Vec::new()).is_ok()
+    }
+
+    /// Whether the server closed the connection, after nothing else.
+    pub(crate) fn is_closed(&mut self) -> bool {
+        let mut rest = Vec::new();
+        match self.stream.read_to_end(&mut rest) {
+            Ok(_) => rest.is_empty(),
+            Err(error) => error.kind() == std::io::ErrorKind::ConnectionReset,
+        }
+    }
+}
+
+/// What came back.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    /// In lower case.
+    pub(crate) head: String,
+    pub(crate) body: String,
+}
+
+impl Answer {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        let mut lines = self.head.lines().filter_map(|line| line.split_once(": "));
+        lines.find(|(found, _)| *found == name).map(|(_, value)| value)
+    }
+
+    /// Checks that this is one of our errors, whole.
+    #[track_caller]
+    pub(crate) fn is_error(&self, status: u16, code: &str) {
+        assert_eq!(self.status, status, "{self:?}");
+        let start = format!("{{\"code\":\"{code}\",\"message\":\"");
+        assert!(self.body.starts_with(&start) && self.body.ends_with("\"}"), "{self:?}");
+        assert!(self.header("x-ms-activity-id").is_some(), "{self:?}");
+        assert_eq!(self.header("content-type"), Some("application/json"), "{self:?}");
+    }
+}

@@ -1,0 +1,221 @@
+//! No client holds the server: each limit, at its edge.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "a test may panic"
+)]
+#![allow(dead_code, reason = "each test file uses its part of the common one")]
+
+mod common;
+
+use common::{Answer, Client, Server};
+
+const HEAD_BYTES_MAX: usize = 64 * 1024;
+const URL_BYTES_MAX: usize = 16 * 1024;
+const BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// A GET whose head has `bytes` bytes.
+fn head_of(bytes: usize) -> String {
+    let frame = "GET /alive HTTP/1.1\r\nhost: localhost\r\na: \r\n\r\n";
+    let padding = "x".repeat(bytes - frame.len());
+    frame.replace("a: ", &format!("a: {padding}"))
+}
+
+fn answer_to(server: &Server, request: impl AsRef<[u8]>) -> Answer {
+    let mut client = server.connect();
+    client.send(request);
+    client.answer()
+}
+
+#[test]
+fn a_head_has_a_largest_size() {
+    let server = Server::start(&[]);
+    assert_eq!(answer_to(&server, head_of(HEAD_BYTES_MAX - 1)).status, 200);
+    assert_eq!(answer_to(&server, head_of(HEAD_BYTES_MAX)).status, 200);
+    let refused = answer_to(&server, head_of(HEAD_BYTES_MAX + 1));
+    refused.is_error(431, "RequestHeaderFieldsTooLarge");
+    assert_eq!(refused.header("connection"), Some("close"));
+
+    let endless = format!("GET /alive HTTP/1.1\r\na: {}", "x".repeat(HEAD_BYTES_MAX + 1));
+    answer_to(&server, endless).is_error(431, "RequestHeaderFieldsTooLarge");
+}
+
+#[test]
+fn a_head_has_a_largest_number_of_headers() {
+    let server = Server::start(&[]);
+    let with = |count: usize| {
+        let headers = "a: b\r\n".repeat(count);
+        answer_to(&server, format!("GET /alive HTTP/1.1\r\n{headers}\r\n"))
+    };
+    assert_eq!(with(100).status, 200);
+    with(101).is_error(431, "RequestHeaderFieldsTooLarge");
+}
+
+#[test]
+fn a_url_has_a_largest_size() {
+    let server = Server::start(&[]);
+    let with = |bytes: usize| server.get(&format!("/alive?{}", "x".repeat(bytes - 7)));
+    assert_eq!(with(URL_BYTES_MAX).status, 200);
+    with(URL_BYTES_MAX + 1).is_error(431, "RequestHeaderFieldsTooLarge");
+    with(HEAD_BYTES_MAX - 100).is_error(431, "RequestHeaderFieldsTooLarge");
+}
+
+fn post(client: &mut Client, bytes: usize) -> Answer {
+    client.send(format!("POST /dbs HTTP/1.1\r\nhost: a\r\ncontent-length: {bytes}\r\n\r\n"));
+    client.send(vec![b' '; bytes]);
+    client.answer()
+}
+
+fn post_in_chunks(client: &mut Client, bytes: usize) -> Answer {
+    client.send("POST /dbs HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n");
+    client.send(format!("{bytes:x}\r\n{}\r\n0\r\n\r\n", " ".repeat(bytes)));
+    client.answer()
+}
+
+#[test]
+fn a_body_has_a_largest_size() {
+    let server = Server::start(&[]);
+    for send in [post, post_in_chunks] {
+        let mut client = server.connect();
+        send(&mut client, BODY_BYTES_MAX - 1).is_error(401, "Unauthorized");
+        send(&mut client, BODY_BYTES_MAX).is_error(401, "Unauthorized");
+        let refused = send(&mut client, BODY_BYTES_MAX + 1);
+        refused.is_error(413, "RequestEntityTooLarge");
+        assert_eq!(refused.header("connection"), Some("close"));
+        client.end();
+        assert!(client.is_closed());
+    }
+}
+
+#[test]
+fn a_body_that_would_be_too_large_is_refused_before_it_comes() {
+    let server = Server::start(&[]);
+    let large = BODY_BYTES_MAX + 1;
+    for expect in ["", "expect: 100-continue\r\n"] {
+        let head = format!("POST /dbs HTTP/1.1\r\ncontent-length: {large}\r\n{expect}\r\n");
+        answer_to(&server, head).is_error(413, "RequestEntityTooLarge");
+    }
+}
+
+#[test]
+fn half_a_head_is_closed() {
+    let server = Server::start(&["--header-timeout-ms", "200"]);
+    for half in ["P", "PRI * HTTP", "G", "GET / HT", "GET / HTTP/1.1\r\nhost: a\r\n"] {
+        let mut client = server.connect();
+        client.send(half);
+        client.answer().is_error(408, "RequestTimeout");
+        assert!(client.is_closed(), "{half}");
+    }
+    assert!(server.connect().is_closed());
+    // The start of a TLS handshake; its rest never comes.
+    let mut client = server.connect();
+    client.send([0x16, 0x03, 0x01]);
+    assert!(client.is_closed());
+}
+
+#[test]
+fn half_a_second_head_is_closed_too() {
+    let server = Server::start(&["--header-timeout-ms", "200"]);
+    let mut client = server.connect();
+    client.get("/alive");
+    assert_eq!(client.answer().status, 200);
+    client.send("GET / HT");
+    client.answer().is_error(408, "RequestTimeout");
+    assert!(client.is_closed());
+}
+
+#[test]
+fn an_http2_client_that_asks_nothing_is_closed() {
+    let server = Server::start(&["--header-timeout-ms", "200", "--linger-timeout-ms", "100"]);
+    let mut client = server.connect();
+    client.send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+    // Frames of settings and farewell come before the end.
+    assert!(client.is_closed_in_the_end());
+}
+
+#[test]
+fn many_slow_clients_hold_up_nobody_and_are_closed() {
+    let server = Server::start(&["--header-timeout-ms", "500"]);
+    let half = || {
+        let mut client = server.connect();
+        client.send("GET / HTTP/1.1\r\na: ");
+        client
+    };
+    let mut slow: Vec<_> = std::iter::repeat_with(half).take(200).collect();
+    assert_eq!(server.get("/ready").status, 200);
+    for client in &mut slow {
+        client.answer().is_error(408, "RequestTimeout");
+        assert!(client.is_closed());
+    }
+}
+
+#[test]
+fn a_body_that_does_not_come_is_given_up() {
+    for setting in ["--body-progress-timeout-ms", "--body-timeout-ms"] {
+        let server = Server::start(&[setting, "200"]);
+        let mut client = server.connect();
+        client.send("POST /dbs HTTP/1.1\r\nhost: a\r\ncontent-length: 4\r\n\r\n{}");
+        client.answer().is_error(408, "RequestTimeout");
+        client.end();
+        assert!(client.is_closed());
+    }
+}
+
+#[test]
+fn a_silent_connection_is_closed_in_the_end() {
+    let server = Server::start(&["--idle-timeout-ms", "200"]);
+    let mut client = server.connect();
+    client.get("/alive");
+    assert_eq!(client.answer().status, 200);
+    assert!(client.is_closed());
+}
+
+#[test]
+fn silence_between_requests_may_last_longer_than_a_head() {
+    let server = Server::start(&["--header-timeout-ms", "100"]);
+    let mut client = server.connect();
+    client.get("/alive");
+    assert_eq!(client.answer().status, 200);
+    // When this one is closed, the time for a head has passed for both.
+    assert!(server.connect().is_closed());
+    client.get("/alive");
+    assert_eq!(client.answer().status, 200);
+}
+
+#[test]
+fn a_client_that_does_not_take_its_answers_is_closed() {
+    let server = Server::start(&["--write-timeout-ms", "200"]);
+    let mut client = server.connect();
+    let requests = "GET /_explorer/emulator.pem HTTP/1.1\r\nhost: a\r\n\r\n".repeat(1000);
+    let error = loop {
+        if let Err(error) = client.try_send(&requests) {
+            break error;
+        }
+    };
+    let closed = [std::io::ErrorKind::ConnectionReset, std::io::ErrorKind::BrokenPipe];
+    assert!(closed.contains(&error.kind()), "{error}");
+}
+
+#[test]
+fn only_so_many_connections_are_open_at_one_time() {
+    let server = Server::start(&["--max-connections", "2"]);
+    let open = || {
+        let mut client = server.connect();
+        client.get("/alive");
+        assert_eq!(client.answer().status, 200);
+        client
+    };
+    let (first, mut second) = (open(), open());
+    assert!(server.connect().is_closed());
+    second.get("/alive");
+    assert_eq!(second.answer().status, 200);
+
+    drop(first);
+    loop {
+        let mut client = server.connect();
+        if client.try_send("GET /alive HTTP/1.1\r\n\r\n").is_ok() && !client.is_turned_away() {
+            break;
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! How the server starts, what it refuses to start with, and how it stops.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "a test may panic"
+)]
+#![allow(dead_code, reason = "each test file uses its part of the common one")]
+
+mod common;
+
+use std::net::TcpStream;
+
+use common::{OWN_KEY, Server, dayfly, refusal};
+
+const WELL_KNOWN_KEY: &str =
+    "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==";
+
+#[test]
+fn a_started_server_is_alive_and_ready() {
+    let server = Server::start(&[]);
+    assert_eq!(server.get("/alive").status, 200);
+    assert_eq!(server.get("/ready").status, 200);
+    let port = server.port;
+    for scheme in ["https", "http"] {
+        let line =
+            format!("AccountEndpoint={scheme}://localhost:{port}/;AccountKey={WELL_KNOWN_KEY};\n");
+        assert!(server.banner.contains(&line), "{}", server.banner);
+    }
+}
+
+#[test]
+fn a_server_in_memory_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = dayfly(&["--memory", "--listen", "127.0.0.1:0"]);
+    let server = Server::spawn(command.current_dir(&folder));
+    assert!(server.banner.contains("\nData: in memory"), "{}", server.banner);
+    assert_eq!(server.get("/ready").status, 200);
+    drop(server);
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
+}
+
+#[test]
+fn settings_come_from_the_environment_too() {
+    let mut command = dayfly(&[]);
+    command.envs([("DAYFLY_MEMORY", "1"), ("DAYFLY_LISTEN", "127.0.0.1:0")]);
+    let server = Server::spawn(command.env("DAYFLY_KEY", OWN_KEY));
+    assert!(server.banner.contains("AccountKey=<your key>;"), "{}", server.banner);
+}
+
+#[test]
+fn unsafe_or_senseless_settings_refuse_to_start() {
+    for (arguments, expected) in [
+        (&["--listen", "0.0.0.0:0"][..], "give a key of your own with --key"),
+        (&["--listen", "0.0.0.0:0", "--key", WELL_KNOWN_KEY], "give a key of your own"),
+        (&["--key", "x"], "The key of --key is not base64"),
+        (&["--key", OWN_KEY, "--read-only-key", OWN_KEY], "The read-only key is the same"),
+        (&["--memory", "--data", "x"], "leave out one of the two"),
+        (&["--tls-san", "a b"], "give a host name or an IP address"),
+    ] {
+        let (code, said) = refusal(&mut dayfly(arguments));
+        assert_eq!(code, Some(2), "{arguments:?}: {said}");
+        assert!(said.starts_with("dayfly: ") && said.contains(expected), "{arguments:?}: {said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+    }
+}
+
+#[test]
+fn what_is_not_a_setting_refuses_to_start() {
+    for arguments in [
+        &["--port", "1"][..],
+        &["--durability", "none"],
+        &["--listen", "nowhere"],
+        &["--max-connections", "0"],
+        &["more"],
+    ] {
+        let (code, said) = refusal(&mut dayfly(arguments));
+        assert_eq!(code, Some(2), "{arguments:?}");
+        assert!(said.starts_with("error: "), "{arguments:?}: {said}");
+    }
+    for (name, value, expected) in [
+        ("DAYFLY_PORT", "1", "dayfly: The environment variable DAYFLY_PORT is not"),
+        ("DAYFLY_LOG", "a=b=c", "dayfly: DAYFLY_LOG is 'a=b=c', which is no filter"),
+    ] {
+        let (code, said) = refusal(dayfly(&[]).env(name, value));
+        assert_eq!(code, Some(2));
+        assert!(said.starts_with(expected), "{said}");
+    }
+}
+
+#[test]
+fn a_folder_that_is_open_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let _server = Server::start_in(folder.path(), &[]);
+    let mut second = dayfly(&["--listen", "127.0.0.1:0", "--data"]);
+    let (code, said) = refusal(second.arg(folder.path()));
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.starts_with("dayfly: ") && said.contains("in use by another dayfly"), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+}
+
+#[test]
+fn an_address_that_is_taken_is_refused() {
+    let server = Server::start(&[]);
+    let (code, said) =
+        refusal(&mut dayfly(&["--memory", "--listen", &server.address().to_string()]));
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("cannot be listened on"), "{said}");
+}
+
+#[test]
+fn a_stopped_server_ends_well_and_starts_again_in_its_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = Server::start_in(folder.path(), &[]);
+    let certificate = first.get("/_explorer/emulator.pem").body;
+    first.terminate();
+    assert_eq!(first.ended().code(), Some(0));
+
+    let second = Server::start_in(folder.path(), &[]);
+    assert_eq!(second.get("/ready").status, 200);
+    assert_eq!(second.get("/_explorer/emulator.pem").body, certificate);
+}
+
+#[test]
+fn a_request_that_runs_is_answered_before_the_server_ends() {
+    let server = Server::start(&[]);
+    let mut idle = server.connect();
+    idle.get("/alive");
+    idle.answer();
+    let mut running = server.connect();
+    running.get("/alive");
+    running.answer();
+    running.send("POST /dbs HTTP/1.1\r\nhost: localhost\r\ncontent-length: 4\r\n\r\n{}");
+    assert_eq!(server.get("/alive").status, 200);
+
+    server.terminate();
+    assert!(idle.is_closed());
+    while TcpStream::connect(server.address()).is_ok() {}
+    running.send("  ");
+    running.answer().is_error(401, "Unauthorized");
+    assert!(running.is_closed());
+    assert_eq!(server.ended().code(), Some(0));
+}
+
+#[test]
+fn a_request_that_does_not_end_does_not_hold_the_server() {
+    for (timeout_ms, signals) in [("100", 1), ("60000", 2)] {
+        let server = Server::start(&["--stop-timeout-ms", timeout_ms]);
+        let mut stuck = server.connect();
+        stuck.send("POST /dbs HTTP/1.1\r\nhost: localhost\r\ncontent-length: 4\r\n\r\n{}");
+        assert_eq!(server.get("/alive").status, 200);
+        for _ in 0..signals {
+            server.terminate();
+            while TcpStream::connect(server.address()).is_ok() {}
+        }
+        assert_eq!(server.ended().code(), Some(0));
+        assert!(stuck.is_closed());
+    }
+}
