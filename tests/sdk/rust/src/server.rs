@@ -1,0 +1,78 @@
+//! Starts a server, reads its banner, moves its clock.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::{Value, json};
+
+/// A running server. It dies with this process.
+pub(crate) struct Server {
+    pub(crate) port: u16,
+    pub(crate) key: String,
+    /// Holds the pipe that keeps the server alive.
+    _process: Child,
+}
+
+impl Server {
+    /// Starts a server with the storage that `serve` calls so.
+    #[expect(clippy::zombie_processes, reason = "it ends when this process does")]
+    pub(crate) fn start(storage: &str) -> Self {
+        let mut process = Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../serve"))
+            .arg(storage)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+
+        let mut banner = String::new();
+        for line in BufReader::new(process.stdout.take().unwrap()).lines() {
+            let line = line.unwrap();
+            if line.trim() == "Started" {
+                let (port, key) = address_in(&banner);
+                return Self { port, key, _process: process };
+            }
+            banner += &line;
+            banner += "\n";
+        }
+        panic!("The server ended before it had started:\n{banner}");
+    }
+
+    pub(crate) async fn freeze_clock(&self) {
+        self.set_clock(json!({"frozen": true})).await;
+    }
+
+    pub(crate) async fn advance(&self, seconds: u32) {
+        self.set_clock(json!({"advanceSeconds": seconds})).await;
+    }
+
+    pub(crate) async fn now(&self) -> u64 {
+        let clock = self.call_clock(reqwest::Client::new().get(self.clock_url())).await;
+        clock["now"].as_u64().unwrap()
+    }
+
+    async fn set_clock(&self, change: Value) {
+        let request = reqwest::Client::new().post(self.clock_url()).body(change.to_string());
+        self.call_clock(request).await;
+    }
+
+    async fn call_clock(&self, request: reqwest::RequestBuilder) -> Value {
+        let response = request.bearer_auth(&self.key).send().await.unwrap();
+        let response = response.error_for_status().unwrap();
+        serde_json::from_slice(&response.bytes().await.unwrap()).unwrap()
+    }
+
+    fn clock_url(&self) -> String {
+        format!("http://127.0.0.1:{}/_admin/v1/clock", self.port)
+    }
+}
+
+/// The port and the key in the connection string of the banner.
+fn address_in(banner: &str) -> (u16, String) {
+    let between = |start: &str, end: &str| {
+        let (_, rest) = banner.split_once(start)?;
+        rest.split_once(end).map(|(found, _)| found.to_owned())
+    };
+    let port = between("AccountEndpoint=https://localhost:", "/;").expect(banner);
+    let key = between("AccountKey=", ";").expect(banner);
+    (port.parse().unwrap(), key)
+}
