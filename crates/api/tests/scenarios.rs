@@ -49,8 +49,9 @@ mod script;
 mod server;
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use server::Engine;
+use server::{Engine, Server};
 
 fn scripts() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/scenarios");
@@ -98,4 +99,47 @@ fn every_script_in_memory_with_four_buckets() {
 #[test]
 fn every_script_on_disk() {
     play_all(Engine::Disk);
+}
+
+/// Acceptance row 46: whoever reads all the time sees the item, then does not,
+/// and never sees it again; and no answer that shows it is as late as its end.
+#[test]
+fn a_reader_who_never_stops_sees_the_item_until_its_last_second() {
+    let server = Server::new(Engine::Memory { slices: 1 }, false);
+    let send = |method: &str, path: &str, body: &str| {
+        let key = ("x-ms-documentdb-partitionkey".to_owned(), "[\"x\"]".to_owned());
+        server.send(method, path, &[key], body.as_bytes().to_vec(), "name")
+    };
+    server.clock(1000);
+    send("POST", "/dbs", r#"{"id":"d"}"#);
+    let container = r#"{"id":"c","partitionKey":{"paths":["/pk"]},"defaultTtl":3}"#;
+    send("POST", "/dbs/d/colls", container);
+    assert_eq!(send("POST", "/dbs/d/colls/c/docs", r#"{"id":"a","pk":"x"}"#).status(), 201);
+
+    let end = dayfly_model::Timestamp(1003).to_http_date();
+    let done = AtomicBool::new(false);
+    let (mut seen, mut gone) = (0, 0);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for second in 1000..1006 {
+                for _ in 0..200 {
+                    send("GET", "/dbs/d/colls/c", "");
+                }
+                server.clock(second);
+            }
+            done.store(true, Ordering::SeqCst);
+        });
+        while !done.load(Ordering::SeqCst) {
+            let answer = send("GET", "/dbs/d/colls/c/docs/a", "");
+            if answer.status() == 200 {
+                seen += 1;
+                assert_eq!(gone, 0, "it came back");
+                assert_ne!(answer.headers()["date"].to_str().unwrap(), end);
+            } else {
+                assert_eq!(answer.status(), 404);
+                gone += 1;
+            }
+        }
+    });
+    assert!(seen > 0 && gone > 0, "{seen} {gone}");
 }

@@ -550,6 +550,10 @@ impl Plan for ItemPlan {
     fn room(&self) -> Room {
         if self.act == PlannedAct::Delete { Room::Frees } else { Room::Grows }
     }
+
+    fn bytes(&self) -> usize {
+        self.body.as_ref().map_or(0, |body| body.text.len())
+    }
 }
 
 impl Written {

@@ -272,13 +272,18 @@ impl FeedRow {
 /// A version that is never given out twice: the container, how often the store
 /// was opened, and the commit. Quoted, as HTTP wants it.
 pub(crate) fn etag(container: u32, opened: u32, version: u64) -> String {
-    format!(
-        "\"{container:08x}-{:04x}-{:04x}-{:04x}-{:012x}\"",
-        opened >> 16,
-        opened & 0xFFFF,
-        version >> 48,
-        version & 0xFFFF_FFFF_FFFF
-    )
+    let number = u128::from(container) << 96 | u128::from(opened) << 64 | u128::from(version);
+    let mut text = String::with_capacity(38);
+    text.push('"');
+    for place in 0..32u32 {
+        if matches!(place, 8 | 12 | 16 | 20) {
+            text.push('-');
+        }
+        let digit = (number >> (124 - 4 * place)) & 0xF;
+        text.push(char::from_digit(digit as u32, 16).unwrap_or('0'));
+    }
+    text.push('"');
+    text
 }
 
 fn put_short(bytes: &mut Vec<u8>, part: &[u8]) {
@@ -291,4 +296,17 @@ fn take_short(bytes: &mut Bytes) -> Option<Bytes> {
     use bytes::Buf;
     let length = usize::from(bytes.try_get_u16().ok()?);
     (bytes.len() >= length).then(|| bytes.split_to(length))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_etag_names_container_opening_and_commit() {
+        assert_eq!(
+            etag(0x1A2B, 0x0003_0004, 0x0005_0000_0000_0006),
+            "\"00001a2b-0003-0004-0005-000000000006\""
+        );
+    }
 }

@@ -274,11 +274,30 @@ fn a_power_cut_in_relaxed_mode_takes_the_tail_but_no_time() {
 
     for second in [1001, 1010, 1011, 1500] {
         wall.set(second);
-        put(&store, HERE, "a", "4").unwrap();
-        let now = store.snapshot().unwrap().now();
-        let cut = Local::on(Memory::on(&disk.after_power_cut()), at(&wall)).unwrap();
-        assert!(cut.snapshot().unwrap().now() >= now);
+        let stamp = put(&store, HERE, "a", "4").unwrap();
+        // Cut before anybody asks for the time, and with a wall that is late.
+        let disk = disk.after_power_cut();
+        wall.set(1000);
+        let cut = Local::on(Memory::on(&disk), at(&wall)).unwrap();
+        assert!(cut.snapshot().unwrap().now() >= stamp.ts);
     }
+}
+
+#[test]
+fn the_time_of_a_relaxed_commit_outlives_a_power_cut() {
+    let disk = Disk::default();
+    let wall = Arc::new(HandWall::at(1000));
+    let relaxed = LocalOptions { durability: Durability::Relaxed, manual: true, ..at(&wall) };
+    let store = Local::on(Memory::on(&disk), relaxed).unwrap();
+    let ticket = submit(&store, HERE, &puts("a", "1"));
+    // The group's time is past the lease, and nobody else asks for the time.
+    wall.set(2000);
+    store.begin_group();
+    store.publish_group();
+    assert_eq!(ticket.wait().unwrap().ts, 2000);
+    wall.set(1000);
+    let cut = Local::on(Memory::on(&disk.after_power_cut()), at(&wall)).unwrap();
+    assert!(cut.snapshot().unwrap().now() >= 2000);
 }
 
 #[test]

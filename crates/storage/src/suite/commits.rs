@@ -180,6 +180,8 @@ fn a_cleared_range_is_gone_and_the_lsn_stays(bench: &Bench) {
         bench.put(Bucket(8), key, "1");
     }
     let before = bench.snapshot();
+    // Read before, so that a cache would know it.
+    assert_eq!(super::get(&*before, HERE, "b").as_deref(), Some("1"));
     assert_eq!(bench.store.clear(HERE, &range("b", "d"), 1), Ok(1));
     assert_eq!(bench.store.clear(HERE, &range("b", "d"), 10), Ok(1));
     assert_eq!(bench.store.clear(HERE, &range("b", "d"), 10), Ok(0));

@@ -1,0 +1,112 @@
+//! A server whose disk is really full: a small file system in memory, mounted
+//! for the test. This needs root, or the right to mount.
+#![allow(
+    dead_code,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "a test may panic"
+)]
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use common::{Answer, Server};
+use dayfly_storage::clock::{SystemWall, Wall as _};
+use hmac::{Hmac, KeyInit as _, Mac as _};
+
+const MIB: u64 = 1024 * 1024;
+
+/// Sends a request signed with the key that every emulator uses.
+fn send(server: &Server, method: &str, path: &str, body: &str) -> Answer {
+    let date = dayfly_model::Timestamp(SystemWall.seconds()).to_http_date();
+    let parts: Vec<&str> = path.split('/').skip(1).collect();
+    let (kind, link) = match parts.len() % 2 {
+        0 => (parts[parts.len() - 2], parts.join("/")),
+        _ => (parts[parts.len() - 1], parts[..parts.len() - 1].join("/")),
+    };
+    let key = server.banner.split("AccountKey=").nth(1).unwrap().split(';').next().unwrap();
+    let payload = format!("{}\n{kind}\n{link}\n{}\n\n", method.to_lowercase(), date.to_lowercase());
+    let mut signer = Hmac::<sha2::Sha256>::new_from_slice(&STANDARD.decode(key).unwrap()).unwrap();
+    signer.update(payload.as_bytes());
+    let signature = STANDARD.encode(signer.finalize().into_bytes());
+    let mut client = server.connect();
+    client.send(format!(
+        "{method} {path} HTTP/1.1\r\nhost: localhost\r\nx-ms-date: {date}\r\n\
+         authorization: type=master&ver=1.0&sig={signature}\r\n\
+         x-ms-documentdb-partitionkey: [\"x\"]\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    ));
+    client.answer()
+}
+
+/// A small file system, gone with the test.
+struct SmallDisk(tempfile::TempDir);
+
+impl SmallDisk {
+    fn new(bytes: u64) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &format!("size={bytes}"), "tmpfs"])
+            .arg(folder.path())
+            .output()
+            .unwrap();
+        assert!(
+            mounted.status.success(),
+            "This test mounts a small file system and may not: {}. Run it as root.",
+            String::from_utf8_lossy(&mounted.stderr).trim()
+        );
+        SmallDisk(folder)
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("--lazy").arg(self.path()).status();
+    }
+}
+
+#[test]
+fn a_full_disk_refuses_writes_and_takes_them_again_when_there_is_room() {
+    let disk = SmallDisk::new(160 * MIB);
+    let server = Server::start_in(&disk.path().join("data"), &[]);
+    let send = |method: &str, path: &str, body: &str| send(&server, method, path, body);
+    assert_eq!(send("POST", "/dbs", r#"{"id":"d"}"#).status, 201);
+    let container = r#"{"id":"c","partitionKey":{"paths":["/pk"]}}"#;
+    assert_eq!(send("POST", "/dbs/d/colls", container).status, 201);
+    let docs = "/dbs/d/colls/c/docs";
+    assert_eq!(send("POST", docs, r#"{"id":"a","pk":"x"}"#).status, 201);
+    assert_eq!(send("POST", docs, r#"{"id":"b","pk":"x"}"#).status, 201);
+
+    // Somebody else fills the disk, down to less than the reserve.
+    let filler = disk.path().join("filler");
+    fs::write(&filler, vec![0; usize::try_from(120 * MIB).unwrap()]).unwrap();
+    let refused = (0..10_000)
+        .map(|_| send("POST", docs, r#"{"id":"z","pk":"x"}"#))
+        .find(|answer| answer.status != 409 && answer.status != 201)
+        .expect("a full disk refuses writes");
+    assert_eq!(refused.status, 507);
+    assert!(refused.body.contains("InsufficientStorage"), "{}", refused.body);
+    assert_eq!(server.get("/ready").status, 507);
+
+    // Reads and deletes go on.
+    assert_eq!(send("GET", "/dbs/d/colls/c/docs/a", "").status, 200);
+    assert_eq!(send("DELETE", "/dbs/d/colls/c/docs/b", "").status, 204);
+    assert_eq!(send("GET", "/dbs/d/colls/c/docs/b", "").status, 404);
+
+    // Room comes back, and so do writes, without a restart.
+    fs::remove_file(&filler).unwrap();
+    let taken = (0..10_000).any(|_| send("POST", docs, r#"{"id":"n","pk":"x"}"#).status == 201);
+    assert!(taken, "writes were not taken again");
+    assert_eq!(server.get("/ready").status, 200);
+    assert_eq!(send("GET", "/dbs/d/colls/c/docs/a", "").status, 200);
+}

@@ -1,0 +1,107 @@
+//! `bench`: how fast and how large the server is, against what it is made of.
+//!
+//! ```text
+//! read     CPU of a point read, against a bare hyper server with the same answer
+//! create   durable writes a second, against bare fjall with the same entries
+//! start    CPU of a cold start, idle memory, size of the binary
+//! scale    CPU of reads and creates at 100 thousand and at 1 million items
+//! ```
+//!
+//! Both sides of every comparison run in one run, in turns, each as a process
+//! of its own, so that the machine and its other work weigh on both alike.
+//! Read every figure as a ratio.
+
+pub(crate) mod bare;
+mod create;
+mod fill;
+mod item;
+mod load;
+pub(crate) mod raw;
+mod read;
+mod report;
+mod scale;
+mod start;
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use tempfile::TempDir;
+
+use crate::{Profile, Result, build, failed};
+
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Which one; without it, all.
+    #[arg(value_enum)]
+    name: Option<Name>,
+    /// Puts the figures into docs/performance.md.
+    #[arg(long)]
+    write: bool,
+    /// The server; without it, the release build is made and used.
+    #[arg(long, value_name = "PATH")]
+    bin: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Name {
+    Read,
+    Create,
+    Start,
+    Scale,
+}
+
+const ALL: [Name; 4] = [Name::Start, Name::Read, Name::Create, Name::Scale];
+
+/// What every benchmark needs.
+struct Bench {
+    /// The server.
+    program: PathBuf,
+    /// A folder for data, gone afterwards.
+    folder: TempDir,
+}
+
+/// Measures, prints, and says whether every bar was met.
+pub(crate) fn run(options: &Options) -> Result<()> {
+    if cfg!(debug_assertions) {
+        return run_optimized();
+    }
+    let program = match &options.bin {
+        Some(program) => program.clone(),
+        None => build("dayfly", Profile::Release)?,
+    };
+    let names = options.name.map_or(ALL.to_vec(), |name| vec![name]);
+    let mut missed = 0;
+    for name in names {
+        let folder = tempfile::Builder::new().prefix("dayfly-bench-").tempdir();
+        let bench = Bench { program: program.clone(), folder: folder.map_err(failed("a folder"))? };
+        let report = match name {
+            Name::Read => read::run(&bench)?,
+            Name::Create => create::run(&bench)?,
+            Name::Start => start::run(&bench)?,
+            Name::Scale => scale::run(&bench)?,
+        };
+        println!("\n{}", report.table());
+        missed += report.missed();
+        if options.write {
+            report.write()?;
+        }
+    }
+    if missed == 0 { Ok(()) } else { Err(format!("{missed} bars were missed")) }
+}
+
+/// Half of what is measured here is in this program, so it has to be a
+/// release build too.
+fn run_optimized() -> Result<()> {
+    let program = build("xtask", Profile::Release)?;
+    let ended = Command::new(program)
+        .args(std::env::args_os().skip(1))
+        .status()
+        .map_err(failed("starting the release build"))?;
+    if ended.success() { Ok(()) } else { Err("see above".to_owned()) }
+}
+
+/// The one in the middle.
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}

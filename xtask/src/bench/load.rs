@@ -1,0 +1,144 @@
+//! The load: some connections, each of which asks, waits for the answer, and
+//! asks again. One thread drives them all, since the server needs the others.
+
+use std::cell::{Cell, RefCell};
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::task::LocalSet;
+
+use crate::{Result, failed};
+
+/// No load takes longer, whatever happens.
+const PATIENCE: Duration = Duration::from_mins(5);
+
+/// When a load ends.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Until {
+    Passed(Duration),
+    Sent(u64),
+}
+
+/// What a load came to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Done {
+    pub(super) requests: u64,
+    pub(super) took: Duration,
+}
+
+impl Done {
+    pub(super) fn per_second(&self) -> f64 {
+        self.requests as f64 / self.took.as_secs_f64()
+    }
+}
+
+/// Sends what `next` puts into its buffer, over `connections` at once. Every
+/// answer has to be a success.
+pub(super) fn run(
+    address: SocketAddr,
+    connections: usize,
+    until: Until,
+    next: impl FnMut(&mut Vec<u8>) + 'static,
+) -> Result<Done> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(failed("starting the load"))?;
+    let tasks = LocalSet::new();
+    let work = tasks.run_until(drive(address, connections, until, next));
+    runtime
+        .block_on(async { tokio::time::timeout(PATIENCE, work).await })
+        .map_err(failed("load"))?
+}
+
+/// What the connections share.
+struct Shared<N> {
+    next: RefCell<N>,
+    left: Cell<u64>,
+    done: Cell<u64>,
+}
+
+async fn drive<N: FnMut(&mut Vec<u8>) + 'static>(
+    address: SocketAddr,
+    connections: usize,
+    until: Until,
+    next: N,
+) -> Result<Done> {
+    let left = match until {
+        Until::Passed(_) => u64::MAX,
+        Until::Sent(count) => count,
+    };
+    let shared =
+        Rc::new(Shared { next: RefCell::new(next), left: Cell::new(left), done: Cell::new(0) });
+    let mut streams = Vec::new();
+    for _ in 0..connections {
+        let stream = TcpStream::connect(address).await.map_err(failed("connecting"))?;
+        stream.set_nodelay(true).map_err(failed("connecting"))?;
+        streams.push(stream);
+    }
+    let started = Instant::now();
+    let tasks: Vec<_> = streams
+        .into_iter()
+        .map(|stream| tokio::task::spawn_local(connection(stream, Rc::clone(&shared))))
+        .collect();
+    if let Until::Passed(time) = until {
+        tokio::time::sleep(time).await;
+        shared.left.set(0);
+    }
+    for task in tasks {
+        task.await.map_err(failed("a connection"))??;
+    }
+    Ok(Done { requests: shared.done.get(), took: started.elapsed() })
+}
+
+async fn connection<N: FnMut(&mut Vec<u8>)>(
+    mut stream: TcpStream,
+    shared: Rc<Shared<N>>,
+) -> Result<()> {
+    let mut request = Vec::new();
+    let mut answer = Vec::with_capacity(16 * 1024);
+    while shared.left.get() > 0 {
+        shared.left.set(shared.left.get() - 1);
+        request.clear();
+        (shared.next.borrow_mut())(&mut request);
+        stream.write_all(&request).await.map_err(failed("sending"))?;
+        answer.clear();
+        while !is_whole(&answer)? {
+            if stream.read_buf(&mut answer).await.map_err(failed("receiving"))? == 0 {
+                return Err("the server closed a connection".to_owned());
+            }
+        }
+        shared.done.set(shared.done.get() + 1);
+    }
+    Ok(())
+}
+
+/// Whether the answer has come to its end; an error if it is one.
+fn is_whole(answer: &[u8]) -> Result<bool> {
+    let Some(head) = answer.windows(4).position(|end| end == b"\r\n\r\n") else { return Ok(false) };
+    let (head, body) = answer.split_at(head + 4);
+    if head.get(9) != Some(&b'2') {
+        return Err(format!("the server answered {}", String::from_utf8_lossy(answer)));
+    }
+    let name = b"content-length: ";
+    let start = head.windows(name.len()).position(|part| part.eq_ignore_ascii_case(name));
+    let digits = start.and_then(|start| head.get(start + name.len()..)).unwrap_or_default();
+    let digits = digits.iter().take_while(|digit| digit.is_ascii_digit());
+    let length = digits.fold(0, |length, digit| length * 10 + usize::from(digit - b'0'));
+    Ok(body.len() >= length)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_whole_when_its_body_is_here() {
+        let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\nhello, world";
+        assert_eq!(is_whole(answer), Ok(true));
+        assert_eq!(is_whole(answer.strip_suffix(b"d").unwrap()), Ok(false));
+        assert_eq!(is_whole(b"HTTP/1.1 200 OK\r\nconten"), Ok(false));
+        assert!(is_whole(b"HTTP/1.1 404 Not Found\r\n\r\n").is_err());
+    }
+}

@@ -1,0 +1,147 @@
+//! The storage engine alone: writes the rows that the server would write, with
+//! as many commits in a batch as the server had, each batch synced.
+//!
+//! It knows neither buckets nor heads nor liveness; it only makes keys and
+//! values of the same count and size, with the same options of fjall.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use fjall::compaction::Leveled;
+use fjall::config::{BloomConstructionPolicy, CompressionPolicy, FilterPolicy, FilterPolicyEntry};
+use fjall::{Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode};
+
+use super::create::Mix;
+use super::item::{Items, id, partition_key};
+use crate::random::Random;
+use crate::{Result, failed};
+
+const MEBIBYTE: u64 = 1024 * 1024;
+
+/// Where a container's rows are, and the store's own.
+const BUCKET: [u8; 8] = 256_u64.to_be_bytes();
+const SYSTEM: [u8; 8] = u64::MAX.to_be_bytes();
+
+/// What a record has before its text, but for the key and the id.
+const HEADER_BYTES: usize = 42;
+
+/// What a bucket's head holds.
+const HEAD_BYTES: usize = 48;
+
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// An empty folder.
+    #[arg(long)]
+    folder: PathBuf,
+    /// What to write.
+    #[arg(long, value_enum)]
+    mix: Mix,
+    /// How many items.
+    #[arg(long)]
+    items: u64,
+    /// How many commits in a batch, on average.
+    #[arg(long)]
+    group: f64,
+}
+
+/// Writes, and prints how many commits a second.
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let raw = Raw::open(&options.folder)?;
+    if options.mix == Mix::Replace {
+        raw.write(Mix::Create, options.items, 1000.0, PersistMode::Buffer)?;
+    }
+    let started = Instant::now();
+    raw.write(options.mix, options.items, options.group, PersistMode::SyncAll)?;
+    println!("{}", options.items as f64 / started.elapsed().as_secs_f64());
+    Ok(())
+}
+
+struct Raw {
+    database: Database,
+    rows: Keyspace,
+    items: Items,
+}
+
+impl Raw {
+    fn open(folder: &Path) -> Result<Raw> {
+        let database = Database::builder(folder)
+            .cache_size(32 * MEBIBYTE)
+            .max_journaling_size(128 * MEBIBYTE)
+            .worker_threads(2)
+            .open()
+            .map_err(failed("opening fjall"))?;
+        let leveled = Leveled::default().with_table_target_size(16 * MEBIBYTE);
+        let bloom = FilterPolicyEntry::Bloom(BloomConstructionPolicy::BitsPerKey(10.0));
+        let options = || {
+            KeyspaceCreateOptions::default()
+                .max_memtable_size(16 * MEBIBYTE)
+                .compaction_strategy(Arc::new(leveled))
+                .filter_policy(FilterPolicy::all(bloom))
+                .data_block_compression_policy(CompressionPolicy::all(fjall::CompressionType::Lz4))
+        };
+        let rows = database.keyspace("rows", options).map_err(failed("opening fjall"))?;
+        Ok(Raw { database, rows, items: Items::new() })
+    }
+
+    fn write(&self, mix: Mix, items: u64, group: f64, sync: PersistMode) -> Result<()> {
+        let mut random = Random::new(3);
+        let (mut written, mut due) = (0, 0.0);
+        while written < items {
+            due += group.max(1.0);
+            let mut batch = self.database.batch().durability(Some(sync));
+            while written < items && (written as f64) < due {
+                match mix {
+                    Mix::Create | Mix::Large => self.create(&mut batch, mix, written),
+                    Mix::Replace => self.replace(&mut batch, random.below(items), items + written),
+                }
+                written += 1;
+            }
+            batch.insert(&self.rows, [&SYSTEM[..], b"head", &BUCKET].concat(), [0; HEAD_BYTES]);
+            batch.insert(&self.rows, [&SYSTEM[..], b"clock lease"].concat(), [0; 8]);
+            batch.commit().map_err(failed("writing"))?;
+        }
+        Ok(())
+    }
+
+    /// Record, entry by RID, feed row.
+    fn create(&self, batch: &mut OwnedWriteBatch, mix: Mix, number: u64) {
+        let name = name(number);
+        let version = (number << 12).to_be_bytes();
+        let json = self.items.json(number, 0, mix.bytes(number));
+        batch.insert(&self.rows, key(b'i', &name), record(number, &json));
+        batch.insert(&self.rows, key(b'r', &version), name.clone());
+        batch.insert(&self.rows, key(b'f', &version), [&[0; 16][..], &name].concat());
+    }
+
+    /// Record, and a new feed row instead of the old one.
+    fn replace(&self, batch: &mut OwnedWriteBatch, number: u64, version: u64) {
+        let name = name(number);
+        let json = self.items.json(number, version, Mix::Replace.bytes(number));
+        batch.insert(&self.rows, key(b'i', &name), record(number, &json));
+        batch.remove(&self.rows, key(b'f', &(number << 12).to_be_bytes()));
+        let row = [&[0; 16][..], &name].concat();
+        batch.insert(&self.rows, key(b'f', &(version << 12).to_be_bytes()), row);
+    }
+}
+
+/// Partition and id: 16 bytes of EPK, 8 of the key's hash, the id.
+fn name(number: u64) -> Vec<u8> {
+    let mut random = Random::new(number % 1000);
+    let mut name = Vec::with_capacity(40);
+    for _ in 0..3 {
+        name.extend_from_slice(&random.next().to_be_bytes());
+    }
+    name.extend_from_slice(id(number).as_bytes());
+    name
+}
+
+fn key(tag: u8, rest: &[u8]) -> Vec<u8> {
+    [&BUCKET[..], &[tag], rest].concat()
+}
+
+fn record(number: u64, json: &str) -> Vec<u8> {
+    let (partition, id) = (partition_key(number), id(number));
+    let parts = [&[0; HEADER_BYTES][..], partition.as_bytes(), id.as_bytes(), json.as_bytes()];
+    parts.concat()
+}
