@@ -12,7 +12,6 @@ use base64::engine::general_purpose::STANDARD;
 use dayfly_model::{Error, ErrorKind, Result, Timestamp};
 use hmac::{Hmac, KeyInit, Mac};
 use http::HeaderName;
-use percent_encoding::percent_decode_str;
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
 
@@ -133,23 +132,48 @@ fn wrong_signature(signed: &Signed<'_>) -> Error {
 
 /// The signature in `type=master&ver=1.0&sig=…`, percent-encoded or not.
 fn signature(token: &str) -> Result<Vec<u8>> {
-    let token = percent_decode_str(token).decode_utf8_lossy();
-    let mut kind = "";
-    let mut signature = "";
-    for part in token.splitn(3, '&') {
-        match part.split_once('=') {
-            Some(("type", value)) => kind = value,
-            Some(("sig", value)) => signature = value,
-            _ => {}
+    let token = decoded(token.as_bytes());
+    let mut kind: &[u8] = b"";
+    let mut signature: &[u8] = b"";
+    for part in token.splitn(3, |byte| *byte == b'&') {
+        if let Some(value) = part.strip_prefix(b"type=") {
+            kind = value;
+        } else if let Some(value) = part.strip_prefix(b"sig=") {
+            signature = value;
         }
     }
     match kind {
-        "master" => STANDARD.decode(signature).map_err(|_| malformed()),
-        "resource" => Err(Error::not_yet("A resource token")),
-        "sas" => Err(Error::not_yet("A SAS token")),
-        "aad" => Err(Error::not_yet("An Entra ID token")),
+        b"master" => STANDARD.decode(signature).map_err(|_| malformed()),
+        b"resource" => Err(Error::not_yet("A resource token")),
+        b"sas" => Err(Error::not_yet("A SAS token")),
+        b"aad" => Err(Error::not_yet("An Entra ID token")),
         _ => Err(malformed()),
     }
+}
+
+/// Percent-encoded bytes, decoded; what is no escape stays as it is. Every
+/// request has one of these, and most of its bytes are not escaped.
+fn decoded(text: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((first, after)) = rest.split_first() {
+        let escaped = match after {
+            [high, low, ..] if *first == b'%' => digit(*high).zip(digit(*low)),
+            _ => None,
+        };
+        if let Some((high, low)) = escaped {
+            bytes.push(high << 4 | low);
+            rest = after.get(2..).unwrap_or_default();
+        } else {
+            bytes.push(*first);
+            rest = after;
+        }
+    }
+    bytes
+}
+
+fn digit(byte: u8) -> Option<u8> {
+    u8::try_from(char::from(byte).to_digit(16)?).ok()
 }
 
 fn malformed() -> Error {
@@ -300,4 +324,23 @@ fn join<'a>(segments: impl Iterator<Item = &'a str>) -> String {
         link.push_str(segment);
     }
     link
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_are_read_in_either_case() {
+        for (text, expected) in [
+            ("type%3Dmaster%26ver%3d1.0", "type=master&ver=1.0"),
+            ("a%2Bb%2f%3D%3D", "a+b/=="),
+            ("100%", "100%"),
+            ("%4", "%4"),
+            ("%zz%41", "%zzA"),
+            ("", ""),
+        ] {
+            assert_eq!(String::from_utf8(decoded(text.as_bytes())).unwrap(), expected);
+        }
+    }
 }

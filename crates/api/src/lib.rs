@@ -193,7 +193,7 @@ impl Api {
     fn respond(&self, said: Said, activity_id: String, started: Instant) -> Response<Bytes> {
         let context = Context {
             activity_id,
-            wall: (self.settings.wall)(),
+            wall: &*self.settings.wall,
             duration: started.elapsed(),
             number: self.number.fetch_add(1, Ordering::Relaxed),
             constant: &self.constant,

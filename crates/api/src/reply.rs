@@ -14,7 +14,7 @@ use dayfly_engine::reply::{Place, Reply, Success};
 use dayfly_model::{Error, Timestamp, session};
 use http::header::{DATE, ETAG, HeaderMap, HeaderName, HeaderValue};
 use http::{Response, StatusCode};
-use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+use percent_encoding::{AsciiSet, CONTROLS, percent_encode};
 
 const ACTIVITY_ID: HeaderName = HeaderName::from_static("x-ms-activity-id");
 const ALT_CONTENT_PATH: HeaderName = HeaderName::from_static("x-ms-alt-content-path");
@@ -81,8 +81,8 @@ const NOT_IN_HEADERS: &AsciiSet = &CONTROLS.add(b'%');
 /// What a response needs to know of its request.
 pub(crate) struct Context<'a> {
     pub(crate) activity_id: String,
-    /// The time, if the engine did not say.
-    pub(crate) wall: Timestamp,
+    /// Real time, if the engine did not say.
+    pub(crate) wall: &'a (dyn Fn() -> Timestamp + Send + Sync),
     pub(crate) duration: Duration,
     /// Counts requests.
     pub(crate) number: u64,
@@ -99,7 +99,7 @@ pub(crate) fn respond(reply: Reply, context: &Context<'_>) -> Response<Bytes> {
         None => context.constant.everywhere.clone(),
     };
     response.headers_mut().reserve(ROOM);
-    common(response.headers_mut(), now.unwrap_or(context.wall), charge_ru, context);
+    common(response.headers_mut(), now.unwrap_or_else(context.wall), charge_ru, context);
     if let Some(place) = place {
         container(response.headers_mut(), &place, context);
     }
@@ -113,15 +113,17 @@ pub(crate) fn respond(reply: Reply, context: &Context<'_>) -> Response<Bytes> {
 fn common(headers: &mut HeaderMap, now: Timestamp, charge_ru: f64, context: &Context<'_>) {
     headers.insert(DATE, date(now));
     set(headers, ACTIVITY_ID, &context.activity_id);
-    take(headers, REQUEST_CHARGE, charge_ru.to_string());
-    let micros = context.duration.as_micros();
-    take(headers, REQUEST_DURATION, format!("{}.{:03}", micros / 1000, micros % 1000));
+    headers.insert(REQUEST_CHARGE, charge(charge_ru));
+    take(headers, REQUEST_DURATION, milliseconds(context.duration));
 }
 
 fn container(headers: &mut HeaderMap, place: &Place, context: &Context<'_>) {
-    let names = Cow::from(utf8_percent_encode(&place.names, NOT_IN_HEADERS));
-    set(headers, ALT_CONTENT_PATH, &names);
-    set(headers, CONTENT_PATH, &place.rid);
+    let names = match Cow::from(percent_encode(&place.names, NOT_IN_HEADERS)) {
+        Cow::Borrowed(_) => place.names.clone(),
+        Cow::Owned(encoded) => encoded.into(),
+    };
+    take(headers, ALT_CONTENT_PATH, names);
+    take(headers, CONTENT_PATH, place.rid.clone());
     headers.insert(TRANSPORT_ID, context.number.into());
     match place.ranges.as_slice() {
         [] => {}
@@ -184,6 +186,28 @@ fn fail(response: &mut Response<Bytes>, error: &Error, activity_id: &str) {
     *response.body_mut() = body.to_string().into();
 }
 
+/// A charge as a header. Most are whole.
+fn charge(charge_ru: f64) -> HeaderValue {
+    #[expect(clippy::float_cmp, reason = "1 is exact")]
+    if charge_ru == 1.0 {
+        return HeaderValue::from_static("1");
+    }
+    HeaderValue::from_maybe_shared(Bytes::from(charge_ru.to_string()))
+        .unwrap_or(HeaderValue::from_static("0"))
+}
+
+/// Milliseconds with three decimals.
+fn milliseconds(duration: Duration) -> String {
+    let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
+    let mut text = (micros / 1000).to_string();
+    text.push('.');
+    for unit in [100, 10, 1] {
+        let digit = (micros / unit % 10) as u32;
+        text.push(char::from_digit(digit, 10).unwrap_or('0'));
+    }
+    text
+}
+
 /// The date as a header. It is the same for a second, so it is written once a
 /// second.
 fn date(now: Timestamp) -> HeaderValue {
@@ -207,8 +231,8 @@ fn status(status: u16) -> StatusCode {
 }
 
 /// As [`set`], without a copy.
-fn take(headers: &mut HeaderMap, name: HeaderName, value: String) {
-    if let Ok(value) = HeaderValue::from_maybe_shared(Bytes::from(value)) {
+fn take(headers: &mut HeaderMap, name: HeaderName, value: impl Into<Bytes>) {
+    if let Ok(value) = HeaderValue::from_maybe_shared(value.into()) {
         headers.insert(name, value);
     }
 }

@@ -37,10 +37,17 @@ pub(crate) enum Resource<'a> {
 
 /// The decoded segments of a path.
 pub(crate) fn segments(path: &str) -> Result<Vec<Cow<'_, str>>> {
-    path.split('/').filter(|segment| !segment.is_empty()).map(decode).collect()
+    let mut segments = Vec::with_capacity(8);
+    for segment in path.split('/').filter(|segment| !segment.is_empty()) {
+        segments.push(decode(segment)?);
+    }
+    Ok(segments)
 }
 
 fn decode(segment: &str) -> Result<Cow<'_, str>> {
+    if !segment.as_bytes().contains(&b'%') {
+        return Ok(Cow::Borrowed(segment));
+    }
     percent_decode_str(segment).decode_utf8().map_err(|_| {
         Error::bad_request(format!("The path segment '{segment}' does not decode to UTF-8."))
     })

@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use dayfly_model::container::ContainerDefinition;
 use dayfly_model::epk::{self, Epk};
 use dayfly_model::partition_key::PartitionKey;
@@ -88,8 +89,10 @@ pub(crate) struct Container {
     pub(crate) number: u32,
     pub(crate) rid: ContainerRid,
     pub(crate) rid_text: Arc<str>,
+    /// The same, for answers.
+    pub(crate) rid_bytes: Bytes,
     /// `dbs/{name}/colls/{name}`.
-    pub(crate) names: Arc<str>,
+    pub(crate) names: Bytes,
     /// `dbs/{rid}/colls/{rid}/`.
     pub(crate) self_link: String,
     pub(crate) record: ContainerRecord,
@@ -108,6 +111,7 @@ impl Container {
             number: record.number,
             rid,
             self_link: format!("dbs/{}/colls/{rid_text}/", database.rid()),
+            rid_bytes: rid_text.as_bytes().to_vec().into(),
             rid_text,
             names: format!("dbs/{}/colls/{}", database.id, definition.id).into(),
             slices: slices(&ranges, record.slices),
@@ -187,12 +191,12 @@ fn slices(ranges: &[Range], slices: usize) -> Vec<Epk> {
 
 /// Reading the catalog: from a snapshot, or from inside a plan.
 pub(crate) trait CatalogView {
-    fn get(&self, key: &[u8]) -> dayfly_storage::Result<Option<bytes::Bytes>>;
+    fn get(&self, key: &[u8]) -> dayfly_storage::Result<Option<Bytes>>;
     fn scan(&self, range: &KeyRange, limit: usize) -> dayfly_storage::Result<Vec<Pair>>;
 }
 
 impl CatalogView for dyn Snapshot + '_ {
-    fn get(&self, key: &[u8]) -> dayfly_storage::Result<Option<bytes::Bytes>> {
+    fn get(&self, key: &[u8]) -> dayfly_storage::Result<Option<Bytes>> {
         Snapshot::get(self, CATALOG, key)
     }
 
@@ -202,7 +206,7 @@ impl CatalogView for dyn Snapshot + '_ {
 }
 
 impl CatalogView for View<'_> {
-    fn get(&self, key: &[u8]) -> dayfly_storage::Result<Option<bytes::Bytes>> {
+    fn get(&self, key: &[u8]) -> dayfly_storage::Result<Option<Bytes>> {
         View::get(self, key)
     }
 

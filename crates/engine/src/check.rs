@@ -76,12 +76,12 @@ fn bucket_is_whole(
         range.start = [&last[..], &[0]].concat();
         for (key, value) in pairs {
             if let Some(item) = ItemKey::of_record(&key) {
-                let record = Record::decode(&value).map_err(storage_failed)?;
+                let record = Record::decode(value.clone()).map_err(storage_failed)?;
                 if lsn_of(record.version) > head.lsn || record.ts.0 > head.ts {
                     return Err(broken(bucket, "an item is newer than the head"));
                 }
                 check_place(container, bucket, &item, &record)?;
-                record.put(value.clone(), &mut made, &item.partition(&record.id), &item);
+                record.put(&mut made, &item.partition(record.id()), &item);
                 items += 1;
             }
             rows.insert(key, value);
@@ -107,9 +107,9 @@ fn check_place(
     item: &ItemKey,
     record: &Record,
 ) -> Result<()> {
-    let key = PartitionKey::from_canonical(&record.partition_key)
+    let key = PartitionKey::from_canonical(record.partition_key())
         .ok_or_else(|| broken(bucket, "an item's partition key cannot be read"))?;
-    let spot = items::Spot::new(container, &key, &String::from_utf8_lossy(&record.id));
+    let spot = items::Spot::new(container, &key, record.id().to_vec());
     if spot.key != *item || spot.bucket != bucket {
         return Err(broken(bucket, "an item stands in another one's place"));
     }

@@ -6,8 +6,6 @@
 //! definition a bucket has; an install that a crash cut off is finished when
 //! the store is opened again.
 
-use std::sync::Arc;
-
 use dayfly_model::container;
 use dayfly_model::rid::ContainerRid;
 use dayfly_model::throughput::Throughput;
@@ -129,8 +127,8 @@ impl ContainerRecord {
 fn committed(database: &Database, record: ContainerRecord, status: u16, stamp: Stamp) -> Reply {
     let container = Container::new(database, record);
     let place = Place {
-        names: Arc::clone(&container.names),
-        rid: Arc::clone(&container.rid_text),
+        names: container.names.clone(),
+        rid: container.rid_bytes.clone(),
         number: container.number,
         ranges: Vec::new(),
     };

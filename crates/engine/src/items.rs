@@ -42,7 +42,7 @@ pub(crate) enum Seen {
 impl Seen {
     /// Judges a stored item. Nothing else in the engine makes an item of what
     /// is stored.
-    pub(crate) fn of(bytes: &Bytes, cuts: Cuts) -> dayfly_storage::Result<Seen> {
+    pub(crate) fn of(bytes: Bytes, cuts: Cuts) -> dayfly_storage::Result<Seen> {
         let record = Record::decode(bytes)?;
         Ok(if record.life.is_dead(cuts) { Seen::Dead(record) } else { Seen::Alive(record) })
     }
@@ -55,10 +55,10 @@ pub(crate) fn look(
     partition_key: &[u8],
     cuts: Cuts,
 ) -> dayfly_storage::Result<Seen> {
-    let Some(bytes) = get(&key.record())? else { return Ok(Seen::Absent) };
-    let seen = Seen::of(&bytes, cuts)?;
+    let Some(bytes) = get(key.record())? else { return Ok(Seen::Absent) };
+    let seen = Seen::of(bytes, cuts)?;
     match &seen {
-        Seen::Dead(record) | Seen::Alive(record) if record.partition_key != partition_key => {
+        Seen::Dead(record) | Seen::Alive(record) if record.partition_key() != partition_key => {
             Err(dayfly_storage::Error::Corrupt("two partition keys share one place".to_owned()))
         }
         _ => Ok(seen),
@@ -73,23 +73,23 @@ pub(crate) struct Spot {
     pub(crate) partition: Partition,
     pub(crate) partition_key: Bytes,
     pub(crate) key: ItemKey,
-    pub(crate) id: Bytes,
+    pub(crate) id: Vec<u8>,
     /// Which item with this id, when the request says so by RID.
     docno: Option<u64>,
 }
 
 impl Spot {
-    pub(crate) fn new(container: &Container, partition_key: &PartitionKey, id: &str) -> Spot {
+    pub(crate) fn new(container: &Container, partition_key: &PartitionKey, id: Vec<u8>) -> Spot {
         let epk = container.epk(partition_key);
         let canonical = partition_key.canonical();
         let partition = Partition::new(&epk, &canonical);
         Spot {
             bucket: container.bucket(&epk),
             range: range_id(container, &epk),
-            key: partition.item(id),
+            key: partition.item(&id),
             partition,
             partition_key: canonical.into(),
-            id: id.to_owned().into_bytes().into(),
+            id,
             docno: None,
         }
     }
@@ -105,8 +105,8 @@ impl Spot {
     /// For an answer that knows the bucket's commits up to `lsn`.
     pub(crate) fn place(&self, container: &Container, lsn: u64) -> Place {
         Place {
-            names: Arc::clone(&container.names),
-            rid: Arc::clone(&container.rid_text),
+            names: container.names.clone(),
+            rid: container.rid_bytes.clone(),
             number: container.number,
             ranges: vec![(Arc::clone(&self.range), lsn)],
         }
@@ -161,7 +161,7 @@ fn locate(opened: &Opened, item: ItemAddress) -> Result<Option<Spot>> {
     }
     let partition_key =
         expected_key(container, item.partition_key)?.ok_or_else(|| key_mismatch(KEY_MISSING))?;
-    Ok(Some(Spot::new(container, &partition_key, &item.id)))
+    Ok(Some(Spot::new(container, &partition_key, item.id.into_bytes())))
 }
 
 /// An entry by RID only says where to look: the item there must have that RID
@@ -177,21 +177,20 @@ fn locate_by_rid(opened: &Opened, item: ItemAddress) -> Result<Option<Spot>> {
         let entry =
             opened.snapshot.get(bucket, &keys::by_rid(rid.docno)).map_err(storage_failed)?;
         let Some(tail) = entry else { continue };
-        let key = ItemKey(tail.to_vec());
-        let bytes = opened.snapshot.get(bucket, &key.record()).map_err(storage_failed)?;
+        let key = ItemKey::of_tail(&tail);
+        let bytes = opened.snapshot.get(bucket, key.record()).map_err(storage_failed)?;
         let Some(bytes) = bytes else { continue };
-        let record = Record::decode(&bytes).map_err(storage_failed)?;
+        let record = Record::decode(bytes).map_err(storage_failed)?;
         if record.docno != rid.docno {
             continue;
         }
-        let Some(partition_key) = PartitionKey::from_canonical(&record.partition_key) else {
+        let Some(partition_key) = PartitionKey::from_canonical(record.partition_key()) else {
             continue;
         };
         if given.is_some_and(|given| given != partition_key) {
             return Ok(None);
         }
-        let id = String::from_utf8_lossy(&record.id);
-        let spot = Spot::new(container, &partition_key, &id);
+        let spot = Spot::new(container, &partition_key, record.id().to_vec());
         return Ok(Some(Spot { docno: Some(rid.docno), ..spot }));
     }
     Ok(None)
@@ -303,7 +302,7 @@ impl Body {
         if given.is_some_and(|given| given != self.partition_key) {
             return Err(key_mismatch(KEY_MISSING));
         }
-        let spot = Spot::new(container, &self.partition_key, &self.id);
+        let spot = Spot::new(container, &self.partition_key, self.id.clone().into_bytes());
         match target {
             Some(target) if target.partition_key != spot.partition_key => {
                 Err(key_mismatch(KEY_MISSING))
@@ -429,8 +428,8 @@ impl ItemPlan {
                 dead.bury(batch, &spot.partition, key);
             }
             let version = record::version(stamp, 1);
-            let record = write(stamp, bytes, ttl, version, |record, bytes| {
-                record.put(bytes, batch, &spot.partition, &spot.key);
+            let record = write(stamp, bytes, ttl, version, |record| {
+                record.put(batch, &spot.partition, &spot.key);
             });
             answer(stamp, record)
         }))
@@ -449,7 +448,7 @@ impl ItemPlan {
         let ttl = ItemTtl::parse(body.ttl.as_deref(), default)?;
         let buried = self.free_unique_keys(view, body, cuts)?;
         let bytes = self.unstamped(body);
-        let charge_ru = charge::of_replace(old.text.len(), body.text.len(), 0);
+        let charge_ru = charge::of_replace(old.text().len(), body.text.len(), 0);
         let answer = self.answer(200, charge_ru);
         let spot = self.spot.clone();
         let alive_before = expiry(&old, default);
@@ -457,8 +456,8 @@ impl ItemPlan {
             for (dead, key) in &buried {
                 dead.bury(batch, &spot.partition, key);
             }
-            let record = write(stamp, bytes, ttl, old.docno, |record, bytes| {
-                record.put_over(bytes, &old, batch, &spot.partition, &spot.key);
+            let record = write(stamp, bytes, ttl, old.docno, |record| {
+                record.put_over(&old, batch, &spot.partition, &spot.key);
             });
             answer(stamp, record)
         })
@@ -467,7 +466,7 @@ impl ItemPlan {
 
     fn delete(&self, old: Record, default: ContainerTtl) -> Result<Draft<Written>> {
         self.check_condition(&old)?;
-        let answer = self.answer(204, charge::of_delete(old.text.len(), 0));
+        let answer = self.answer(204, charge::of_delete(old.text().len(), 0));
         let spot = self.spot.clone();
         let alive_before = expiry(&old, default);
         Ok(Draft::new(move |stamp, batch: &mut Batch| {
@@ -496,7 +495,7 @@ impl ItemPlan {
             if owner == self.spot.id {
                 continue;
             }
-            let key = self.spot.partition.item(&String::from_utf8_lossy(&owner));
+            let key = self.spot.partition.item(&owner);
             match self.look(view, &key, cuts)? {
                 Seen::Alive(_) => return Err(unique::taken()),
                 Seen::Dead(dead) if buried.iter().all(|(_, known)| *known != key) => {
@@ -578,14 +577,13 @@ fn write(
     bytes: Unstamped,
     ttl: ItemTtl,
     docno: u64,
-    put: impl FnOnce(&Record, Bytes),
+    put: impl FnOnce(&Record),
 ) -> Option<Record> {
     let ts = Timestamp(stamp.ts);
     let version = record::version(stamp, 1);
     let seal = Seal { version, docno, ts, life: ttl.life(ts), opened: stamp.opened };
-    let bytes = bytes.seal(seal);
-    let record = Record::decode(&bytes).ok()?;
-    put(&record, bytes);
+    let record = bytes.seal(seal).ok()?;
+    put(&record);
     Some(record)
 }
 

@@ -127,9 +127,9 @@ impl Partition {
         Partition(bytes)
     }
 
-    /// `<partition> <id>`: what entries say to name an item.
-    pub(crate) fn item(&self, id: &str) -> ItemKey {
-        ItemKey([&self.0, id.as_bytes()].concat())
+    /// The key of an item.
+    pub(crate) fn item(&self, id: &[u8]) -> ItemKey {
+        ItemKey([b"i", &self.0[..], id].concat())
     }
 
     /// The items of this partition.
@@ -144,24 +144,34 @@ impl Partition {
     }
 }
 
-/// `<partition> <id>`.
+/// The key of an item.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ItemKey(pub(crate) Vec<u8>);
+pub(crate) struct ItemKey(Vec<u8>);
 
 impl ItemKey {
-    /// The item's own key.
-    pub(crate) fn record(&self) -> Vec<u8> {
-        [b"i", &self.0[..]].concat()
+    /// Where the item's record is.
+    pub(crate) fn record(&self) -> &[u8] {
+        &self.0
     }
 
-    /// The `<partition> <id>` of an item's own key; `None` for other keys.
+    /// `<partition> <id>`: what entries say to name the item.
+    pub(crate) fn tail(&self) -> &[u8] {
+        self.0.get(1..).unwrap_or_default()
+    }
+
+    /// The item that an entry names.
+    pub(crate) fn of_tail(tail: &[u8]) -> ItemKey {
+        ItemKey([b"i", tail].concat())
+    }
+
+    /// The item of a record's key; `None` for other keys.
     pub(crate) fn of_record(key: &[u8]) -> Option<ItemKey> {
-        key.strip_prefix(b"i").map(|rest| ItemKey(rest.to_vec()))
+        key.starts_with(b"i").then(|| ItemKey(key.to_vec()))
     }
 
     /// The partition of the item, whose id is `id`.
     pub(crate) fn partition(&self, id: &[u8]) -> Partition {
-        Partition(self.0.strip_suffix(id).unwrap_or(&self.0).to_vec())
+        Partition(self.tail().strip_suffix(id).unwrap_or(self.tail()).to_vec())
     }
 }
 

@@ -124,7 +124,7 @@ impl<'a> Scan<'a> {
                 snapshot.scan(bucket, &range, Direction::Forward, CHUNK).map_err(storage_failed)?;
             let end = pairs.len() < CHUNK;
             for (key, value) in &pairs {
-                if !self.add(value, cuts)? {
+                if !self.add(value.clone(), cuts)? {
                     return Ok(Some((bucket, key.to_vec())));
                 }
                 range.start = [key, &[0][..]].concat();
@@ -137,7 +137,7 @@ impl<'a> Scan<'a> {
 
     /// Adds an item to the page if it is alive. `false`: the page ends before
     /// it. An expired item ends no page, unless too many were met.
-    fn add(&mut self, value: &Bytes, cuts: Cuts) -> Result<bool> {
+    fn add(&mut self, value: Bytes, cuts: Cuts) -> Result<bool> {
         if self.looked_at >= SCAN_MAX {
             return Ok(false);
         }

@@ -126,7 +126,7 @@ fn gather(snapshot: &dyn Snapshot, bucket: Bucket) -> dayfly_storage::Result<Uni
     }
     let due = keys::due_between(unit.from.due.as_deref(), cuts.explicit);
     for (key, value) in snapshot.scan(bucket, &due, Direction::Forward, UNIT)? {
-        unit.candidates.push(ItemKey(value.to_vec()));
+        unit.candidates.push(ItemKey::of_tail(&value));
         unit.to.due = Some(key.to_vec());
     }
     Ok(unit)
@@ -144,15 +144,15 @@ impl Plan for Unit {
         let cuts = State::of(view.head()).policy.cuts(Timestamp(view.now()));
         let mut dead = Vec::new();
         for key in &self.candidates {
-            let Some(bytes) = view.get(&key.record())? else { continue };
-            if let Seen::Dead(record) = Seen::of(&bytes, cuts)? {
+            let Some(bytes) = view.get(key.record())? else { continue };
+            if let Seen::Dead(record) = Seen::of(bytes, cuts)? {
                 dead.push((record, key.clone()));
             }
         }
         let to = self.to.clone();
         Ok(Draft::new(move |_, batch: &mut Batch| {
             for (record, key) in &dead {
-                record.bury(batch, &key.partition(&record.id), key);
+                record.bury(batch, &key.partition(record.id()), key);
             }
             batch.put(keys::purge_cursor(), to.encode());
             dead.len()

@@ -11,7 +11,9 @@
 //! parses JSON. System properties are not in the text: they are made from the
 //! header on the way out.
 
-use bytes::{BufMut, Bytes};
+use std::ops::Range;
+
+use bytes::{Buf, BufMut, Bytes};
 use dayfly_model::Timestamp;
 use dayfly_model::rid::ItemRid;
 use dayfly_model::ttl::Life;
@@ -53,14 +55,12 @@ pub(crate) struct Record {
     pub(crate) life: Life,
     /// How often the store had been opened at the write.
     pub(crate) opened: u32,
-    /// The canonical partition key.
-    pub(crate) partition_key: Bytes,
     /// What the paths of each unique key hold, as a hash.
-    pub(crate) unique: Vec<[u8; 16]>,
-    /// `id`.
-    pub(crate) id: Bytes,
-    /// The user's JSON, without system properties.
-    pub(crate) text: Bytes,
+    unique: Vec<[u8; 16]>,
+    /// The whole record.
+    bytes: Bytes,
+    partition_key: Range<usize>,
+    id: Range<usize>,
 }
 
 /// A record without its stamp: made where the write was asked for, so that the
@@ -94,8 +94,8 @@ impl Unstamped {
         Unstamped { bytes }
     }
 
-    /// The stored bytes.
-    pub(crate) fn seal(mut self, seal: Seal) -> Bytes {
+    /// The record, complete.
+    pub(crate) fn seal(mut self, seal: Seal) -> Result<Record> {
         let mut header: &mut [u8] = &mut self.bytes;
         header.put_u8(FORMAT);
         header.put_u64(seal.version);
@@ -103,35 +103,50 @@ impl Unstamped {
         header.put_u64(seal.ts.0);
         header.put_u64(seal.life.to_bits());
         header.put_u32(seal.opened);
-        self.bytes.into()
+        Record::decode(self.bytes.into())
     }
 }
 
 impl Record {
-    pub(crate) fn decode(bytes: &Bytes) -> Result<Record> {
-        Self::read(bytes.clone()).ok_or_else(|| Error::Corrupt("an item's header".to_owned()))
+    pub(crate) fn decode(bytes: Bytes) -> Result<Record> {
+        Self::read(bytes).ok_or_else(|| Error::Corrupt("an item's header".to_owned()))
     }
 
-    fn read(mut bytes: Bytes) -> Option<Record> {
-        use bytes::Buf;
-        if bytes.try_get_u8().ok()? != FORMAT {
+    fn read(bytes: Bytes) -> Option<Record> {
+        let mut rest: &[u8] = &bytes;
+        if rest.try_get_u8().ok()? != FORMAT {
             return None;
         }
-        let version = bytes.try_get_u64().ok()?;
-        let docno = bytes.try_get_u64().ok()?;
-        let ts = Timestamp(bytes.try_get_u64().ok()?);
-        let life = Life::from_bits(bytes.try_get_u64().ok()?);
-        let opened = bytes.try_get_u32().ok()?;
-        let partition_key = take_short(&mut bytes)?;
-        let count = bytes.try_get_u8().ok()?;
+        let version = rest.try_get_u64().ok()?;
+        let docno = rest.try_get_u64().ok()?;
+        let ts = Timestamp(rest.try_get_u64().ok()?);
+        let life = Life::from_bits(rest.try_get_u64().ok()?);
+        let opened = rest.try_get_u32().ok()?;
+        let partition_key = skip_short(&bytes, &mut rest)?;
+        let count = rest.try_get_u8().ok()?;
         let mut unique = Vec::with_capacity(usize::from(count));
         for _ in 0..count {
             let mut hash = [0; 16];
-            bytes.try_copy_to_slice(&mut hash).ok()?;
+            rest.try_copy_to_slice(&mut hash).ok()?;
             unique.push(hash);
         }
-        let id = take_short(&mut bytes)?;
-        Some(Record { version, docno, ts, life, opened, partition_key, unique, id, text: bytes })
+        let id = skip_short(&bytes, &mut rest)?;
+        Some(Record { version, docno, ts, life, opened, unique, bytes, partition_key, id })
+    }
+
+    /// The canonical partition key.
+    pub(crate) fn partition_key(&self) -> &[u8] {
+        self.bytes.get(self.partition_key.clone()).unwrap_or_default()
+    }
+
+    /// `id`.
+    pub(crate) fn id(&self) -> &[u8] {
+        self.bytes.get(self.id.clone()).unwrap_or_default()
+    }
+
+    /// The user's JSON, without system properties.
+    pub(crate) fn text(&self) -> &[u8] {
+        self.bytes.get(self.id.end..).unwrap_or_default()
     }
 
     /// The item's version as clients see it.
@@ -143,8 +158,9 @@ impl Record {
     /// its [`etag`](Record::etag).
     pub(crate) fn render(&self, container: &Container, etag: &str) -> Bytes {
         let rid = ItemRid { container: container.rid, docno: self.docno }.encode();
-        let mut out = Vec::with_capacity(self.text.len() + container.self_link.len() + 192);
-        let open = self.text.strip_suffix(b"}").unwrap_or(&self.text);
+        let text = self.text();
+        let mut out = Vec::with_capacity(text.len() + container.self_link.len() + 192);
+        let open = text.strip_suffix(b"}").unwrap_or(text);
         out.put_slice(open);
         if open.len() > 1 {
             out.put_u8(b',');
@@ -168,18 +184,12 @@ impl Record {
         }
     }
 
-    /// Writes this version, whose stored form is `bytes`, as a new item.
-    pub(crate) fn put(
-        &self,
-        bytes: Bytes,
-        batch: &mut Batch,
-        partition: &Partition,
-        key: &ItemKey,
-    ) {
-        self.put_version(bytes, batch, key);
-        batch.put(keys::by_rid(self.docno), key.0.clone());
+    /// Writes this version as a new item.
+    pub(crate) fn put(&self, batch: &mut Batch, partition: &Partition, key: &ItemKey) {
+        self.put_version(batch, key);
+        batch.put(keys::by_rid(self.docno), key.tail().to_vec());
         for unique in self.unique_keys(partition) {
-            batch.put(unique, self.id.clone());
+            batch.put(unique, self.id().to_vec());
         }
     }
 
@@ -187,21 +197,20 @@ impl Record {
     /// written again.
     pub(crate) fn put_over(
         &self,
-        bytes: Bytes,
         old: &Record,
         batch: &mut Batch,
         partition: &Partition,
         key: &ItemKey,
     ) {
         old.remove_version(batch);
-        self.put_version(bytes, batch, key);
+        self.put_version(batch, key);
         let before = old.unique_keys(partition);
         let after = self.unique_keys(partition);
         for gone in before.iter().filter(|unique| !after.contains(unique)) {
             batch.delete(gone.clone());
         }
         for new in after.into_iter().filter(|unique| !before.contains(unique)) {
-            batch.put(new, self.id.clone());
+            batch.put(new, self.id().to_vec());
         }
     }
 
@@ -210,7 +219,7 @@ impl Record {
     /// Purge calls this, deletes call it, and a write that meets an expired
     /// item calls it first, in its own commit.
     pub(crate) fn bury(&self, batch: &mut Batch, partition: &Partition, key: &ItemKey) {
-        batch.delete(key.record());
+        batch.delete(key.record().to_vec());
         batch.delete(keys::by_rid(self.docno));
         self.remove_version(batch);
         for unique in self.unique_keys(partition) {
@@ -218,11 +227,11 @@ impl Record {
         }
     }
 
-    fn put_version(&self, bytes: Bytes, batch: &mut Batch, key: &ItemKey) {
-        batch.put(key.record(), bytes);
+    fn put_version(&self, batch: &mut Batch, key: &ItemKey) {
+        batch.put(key.record().to_vec(), self.bytes.clone());
         batch.put(keys::feed(self.version), FeedRow::of(self, key).encode());
         if let Some(due) = self.due() {
-            batch.put(due, key.0.clone());
+            batch.put(due, key.tail().to_vec());
         }
     }
 
@@ -252,20 +261,19 @@ impl FeedRow {
     }
 
     fn encode(&self) -> Bytes {
-        let mut bytes = Vec::with_capacity(16 + self.key.0.len());
+        let mut bytes = Vec::with_capacity(16 + self.key.tail().len());
         bytes.put_u64(self.ts.0);
         bytes.put_u64(self.life.to_bits());
-        bytes.put_slice(&self.key.0);
+        bytes.put_slice(self.key.tail());
         bytes.into()
     }
 
     pub(crate) fn decode(bytes: &Bytes) -> Result<FeedRow> {
-        use bytes::Buf;
-        let mut bytes = bytes.clone();
+        let mut rest: &[u8] = bytes;
         let broken = |_| Error::Corrupt("a feed row".to_owned());
-        let ts = Timestamp(bytes.try_get_u64().map_err(broken)?);
-        let life = Life::from_bits(bytes.try_get_u64().map_err(broken)?);
-        Ok(FeedRow { ts, life, key: ItemKey(bytes.to_vec()) })
+        let ts = Timestamp(rest.try_get_u64().map_err(broken)?);
+        let life = Life::from_bits(rest.try_get_u64().map_err(broken)?);
+        Ok(FeedRow { ts, life, key: ItemKey::of_tail(rest) })
     }
 }
 
@@ -292,10 +300,12 @@ fn put_short(bytes: &mut Vec<u8>, part: &[u8]) {
     bytes.put_slice(part);
 }
 
-fn take_short(bytes: &mut Bytes) -> Option<Bytes> {
-    use bytes::Buf;
-    let length = usize::from(bytes.try_get_u16().ok()?);
-    (bytes.len() >= length).then(|| bytes.split_to(length))
+/// Where in `bytes` the next short part is, of which `rest` is what follows.
+fn skip_short(bytes: &[u8], rest: &mut &[u8]) -> Option<Range<usize>> {
+    let length = usize::from(rest.try_get_u16().ok()?);
+    let start = bytes.len() - rest.len();
+    *rest = rest.get(length..)?;
+    Some(start..start + length)
 }
 
 #[cfg(test)]

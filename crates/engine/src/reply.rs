@@ -46,10 +46,10 @@ pub struct Success {
 /// A container, and where its order stood.
 #[derive(Clone, Debug)]
 pub struct Place {
-    /// `dbs/{name}/colls/{name}`.
-    pub names: Arc<str>,
+    /// `dbs/{name}/colls/{name}`, in UTF-8.
+    pub names: Bytes,
     /// The container's RID.
-    pub rid: Arc<str>,
+    pub rid: Bytes,
     /// The container's number, which no other container ever has.
     pub number: u32,
     /// The partition key ranges touched, one or all of them, each with the

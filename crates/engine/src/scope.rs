@@ -35,8 +35,8 @@ impl Opened {
         let lsn =
             |range: &catalog::Range| self.snapshot.head(self.container.bucket(&range.min)).lsn;
         Place {
-            names: Arc::clone(&self.container.names),
-            rid: Arc::clone(&self.container.rid_text),
+            names: self.container.names.clone(),
+            rid: self.container.rid_bytes.clone(),
             number: self.container.number,
             ranges: self
                 .container

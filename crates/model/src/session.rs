@@ -30,7 +30,13 @@ pub struct Seen {
 
 /// The token of one range at `lsn`.
 pub fn format(range: &str, version: u32, lsn: u64) -> String {
-    format!("{range}:{version}#{lsn}")
+    let mut token = String::with_capacity(range.len() + 32);
+    token.push_str(range);
+    token.push(':');
+    token.push_str(&version.to_string());
+    token.push('#');
+    token.push_str(&lsn.to_string());
+    token
 }
 
 /// The ranges of a token.

@@ -8,10 +8,9 @@
 //! it is only not found. Writers mark their slots before they are published.
 
 use std::hash::{BuildHasherDefault, Hasher};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use bytes::Bytes;
+use bytes::{Buf as _, BufMut as _, Bytes};
 use quick_cache::Weighter;
 use quick_cache::sync::{Cache, DefaultLifecycle};
 
@@ -54,15 +53,13 @@ impl Slots {
 /// The record cache.
 pub(super) struct Records {
     pub(super) slots: Slots,
-    cache: Option<Cache<u64, Arc<Record>, Weight, BuildHasherDefault<AsItIs>>>,
+    cache: Option<Cache<u64, Bytes, Weight, BuildHasherDefault<AsItIs>>>,
 }
 
-struct Record {
-    bucket: Bucket,
-    key: Box<[u8]>,
-    generation: u64,
-    value: Bytes,
-}
+/// What stands before the value: bucket, generation, the key and its length.
+/// It is one piece of memory with the value, since each piece is one more wait
+/// for memory that no processor has at hand.
+const HEADER_BYTES: usize = 8 + 8 + 2;
 
 impl Records {
     /// A cache of at most `bytes`; none if that is 0.
@@ -88,10 +85,17 @@ impl Records {
         key: &[u8],
         generation: u64,
     ) -> Option<Bytes> {
-        let record = self.cache.as_ref()?.get(&fingerprint)?;
+        let mut record = self.cache.as_ref()?.get(&fingerprint)?;
+        let of_bucket = record.try_get_u64().ok()?;
+        let read_at = record.try_get_u64().ok()?;
+        let key_bytes = usize::from(record.try_get_u16().ok()?);
+        let same_key = of_bucket == bucket.0 && record.get(..key_bytes)? == key;
         let written = self.slots.last_write(fingerprint);
-        let same_key = record.bucket == bucket && *record.key == *key;
-        (same_key && written <= record.generation.min(generation)).then(|| record.value.clone())
+        if !same_key || written > read_at.min(generation) {
+            return None;
+        }
+        record.advance(key_bytes);
+        Some(record)
     }
 
     /// Keeps what a snapshot of `generation` shows under the key.
@@ -108,9 +112,16 @@ impl Records {
         if value.len() > VALUE_BYTES_MAX || self.slots.last_write(fingerprint) > generation {
             return;
         }
-        // A copy: the value may be a small part of a large block.
-        let value = Bytes::copy_from_slice(value);
-        cache.insert(fingerprint, Arc::new(Record { bucket, key: key.into(), generation, value }));
+        let Ok(key_bytes) = u16::try_from(key.len()) else { return };
+        // A copy: the value may be a small part of a large block. The spare
+        // byte makes it shared from the start, not when it is first read.
+        let mut record = Vec::with_capacity(HEADER_BYTES + key.len() + value.len() + 1);
+        record.put_u64(bucket.0);
+        record.put_u64(generation);
+        record.put_u16(key_bytes);
+        record.put_slice(key);
+        record.put_slice(value);
+        cache.insert(fingerprint, record.into());
     }
 
     /// Forgets all records.
@@ -124,9 +135,9 @@ impl Records {
 #[derive(Clone)]
 struct Weight;
 
-impl Weighter<u64, Arc<Record>> for Weight {
-    fn weight(&self, _: &u64, record: &Arc<Record>) -> u64 {
-        (ENTRY_BYTES + record.key.len() + record.value.len()) as u64
+impl Weighter<u64, Bytes> for Weight {
+    fn weight(&self, _: &u64, record: &Bytes) -> u64 {
+        (ENTRY_BYTES + record.len()) as u64
     }
 }
 
