@@ -24,7 +24,7 @@ use dayfly_model::{Error, ErrorKind, Result, Timestamp};
 use http::header::{CONTENT_TYPE, HOST, HeaderValue};
 use http::{Response, request};
 
-use crate::auth::{Key, Keys};
+use crate::auth::{Access, Key, Keys};
 use crate::headers::Headers;
 use crate::metrics::Requests;
 use crate::operation::{Request, wrong_verb};
@@ -139,7 +139,8 @@ impl Api {
             }
             Resource::Alive => Said::text("text/plain", "alive\n"),
             Resource::Ready => {
-                self.engine.writable()?;
+                let busy = |why: Error| Error::new(ErrorKind::ServiceUnavailable, why.message);
+                self.engine.writable().map_err(busy)?;
                 Said::text("text/plain", "ready\n")
             }
             Resource::Certificate => match &self.settings.certificate_pem {
@@ -148,7 +149,7 @@ impl Api {
             },
             Resource::Metrics => {
                 if !self.settings.loopback {
-                    self.keys.verify_bearer(&request.headers, auth::Access::Read)?;
+                    self.check_bearer(request, secure, Access::Read)?;
                 }
                 let text = metrics::render(&self.engine, &self.requests);
                 Said::text("text/plain; version=0.0.4", text)
@@ -165,13 +166,23 @@ impl Api {
         if !self.settings.loopback && !self.settings.admin_public {
             return Err(route::unknown());
         }
+        let access = match request.method {
+            "GET" | "HEAD" => Access::Read,
+            _ => Access::Write,
+        };
+        self.check_bearer(request, secure, access)
+    }
+
+    /// The key itself stands in the request, so other machines send it over
+    /// https only.
+    fn check_bearer(&self, request: &Request<'_>, secure: bool, access: Access) -> Result<()> {
         if !self.settings.loopback && !secure {
             return Err(Error::new(
                 ErrorKind::Forbidden,
-                "The admin API answers other machines over https only.",
+                "This answers other machines over https only.",
             ));
         }
-        self.keys.verify_bearer(&request.headers, request.access()?)
+        self.keys.verify_bearer(&request.headers, access)
     }
 
     fn account(&self, request: &Request<'_>, incoming: &Incoming) -> Result<Said> {

@@ -157,7 +157,11 @@ fn open_store(settings: &Checked) -> Result<Arc<dyn Store>, String> {
         ..LocalOptions::default()
     };
     let opened: dayfly_storage::Result<Arc<dyn Store>> = match &settings.place {
-        Place::Memory => Local::<Memory>::memory(options).map(|store| Arc::new(store) as _),
+        Place::Memory => {
+            // Everything is in memory already; a cache would keep it twice.
+            let options = LocalOptions { cache_bytes: 0, ..options };
+            Local::<Memory>::memory(options).map(|store| Arc::new(store) as _)
+        }
         Place::Folder(folder) => {
             Local::<Embedded>::open(folder, options).map(|store| Arc::new(store) as _)
         }

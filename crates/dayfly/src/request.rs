@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::{Bytes, BytesMut};
 use dayfly_model::{Error, ErrorKind, Result};
-use http::header::{CONNECTION, HeaderValue};
+use http::header::{CONNECTION, CONTENT_LENGTH, HeaderValue};
 use http::request::Parts;
-use http::{Request, Response, Version};
+use http::{Method, Request, Response, Version};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Body as _, Incoming};
 use tokio::time::{Instant, timeout_at};
@@ -32,12 +32,22 @@ pub(crate) async fn answer(
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let _serving = visit.progress().serving();
     let (parts, body) = request.into_parts();
-    let version = parts.version;
-    let response = match receive(&visit, &parts, body).await {
+    let (version, only_head) = (parts.version, parts.method == Method::HEAD);
+    let mut response = match receive(&visit, &parts, body).await {
         Ok(body) => handle(&visit, parts, body).await,
         Err(error) => refuse(&visit, error, version),
     };
+    if only_head {
+        leave_body_out(&mut response);
+    }
     Ok(response.map(Full::new))
+}
+
+/// A HEAD gets the head of the answer, with the length that the body would
+/// have. hyper sees to that in HTTP/1.1 only.
+fn leave_body_out(response: &mut Response<Bytes>) {
+    let length = std::mem::take(response.body_mut()).len();
+    response.headers_mut().insert(CONTENT_LENGTH, length.into());
 }
 
 /// The body of a request that may pass on to the API.

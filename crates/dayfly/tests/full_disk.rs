@@ -96,7 +96,7 @@ fn a_full_disk_refuses_writes_and_takes_them_again_when_there_is_room() {
         .expect("a full disk refuses writes");
     assert_eq!(refused.status, 507);
     assert!(refused.body.contains("InsufficientStorage"), "{}", refused.body);
-    assert_eq!(server.get("/ready").status, 507);
+    assert_eq!(server.get("/ready").status, 503);
 
     // Reads and deletes go on.
     assert_eq!(send("GET", "/dbs/d/colls/c/docs/a", "").status, 200);

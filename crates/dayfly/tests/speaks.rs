@@ -218,6 +218,19 @@ fn a_head_request_has_no_body() {
     assert!(head.starts_with("HTTP/1.1 4") && head.ends_with("\r\n\r\n"), "{head}");
 }
 
+#[tokio::test]
+async fn a_head_request_has_no_body_in_http_2_either() {
+    let server = Server::start(&[]);
+    let stream = TokioIo::new(TcpStream::connect(server.address()).await.unwrap());
+    let (mut client, connection) = http2::handshake(TokioExecutor::new(), stream).await.unwrap();
+    tokio::spawn(connection);
+    let request = Request::head("http://localhost/alive").body(Full::<Bytes>::default()).unwrap();
+    let response = client.send_request(request).await.unwrap();
+    assert_eq!(response.status(), 200);
+    assert_eq!(response.headers()["content-length"], "6");
+    assert!(response.into_body().collect().await.unwrap().to_bytes().is_empty());
+}
+
 #[test]
 fn nonsense_gets_an_error_of_ours() {
     let server = Server::start(&[]);

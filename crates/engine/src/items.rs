@@ -164,8 +164,8 @@ fn locate(opened: &Opened, item: ItemAddress) -> Result<Option<Spot>> {
     Ok(Some(Spot::new(container, &partition_key, item.id.into_bytes())))
 }
 
-/// An entry by RID only says where to look: the item there must have that RID
-/// and be alive, which the caller finds out as for any other item.
+/// Where the item with a RID is, if it is alive. The caller looks again, as for
+/// any other item: here only its partition key and id are of interest.
 fn locate_by_rid(opened: &Opened, item: ItemAddress) -> Result<Option<Spot>> {
     let container = &opened.container;
     let given = expected_key(container, item.partition_key)?;
@@ -179,8 +179,9 @@ fn locate_by_rid(opened: &Opened, item: ItemAddress) -> Result<Option<Spot>> {
         let Some(tail) = entry else { continue };
         let key = ItemKey::of_tail(&tail);
         let bytes = opened.snapshot.get(bucket, key.record()).map_err(storage_failed)?;
-        let Some(bytes) = bytes else { continue };
-        let record = Record::decode(bytes).map_err(storage_failed)?;
+        let cuts = State::of(&opened.snapshot.head(bucket)).policy.cuts(opened.now());
+        let seen = bytes.map(|bytes| Seen::of(bytes, cuts)).transpose().map_err(storage_failed)?;
+        let Some(Seen::Alive(record)) = seen else { continue };
         if record.docno != rid.docno {
             continue;
         }

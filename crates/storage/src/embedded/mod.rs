@@ -57,7 +57,7 @@ impl EmbeddedOptions {
     pub fn new(path: impl Into<PathBuf>) -> Self {
         EmbeddedOptions {
             path: path.into(),
-            cache_bytes: 32 * 1024 * 1024,
+            cache_bytes: 64 * 1024 * 1024,
             memtable_bytes: 8 * 1024 * 1024,
             journal_bytes: 128 * 1024 * 1024,
             workers: 1,

@@ -19,6 +19,9 @@ use crate::Bucket;
 /// How many slots there are. Two keys in one slot cost a second look.
 const SLOTS: usize = 65_536;
 
+/// How many keys the doorkeeper remembers.
+const DOORS: usize = 65_536;
+
 /// Larger values are not cached: one would push out many.
 const VALUE_BYTES_MAX: usize = 64 * 1024;
 
@@ -50,9 +53,27 @@ impl Slots {
     }
 }
 
+/// Who has asked lately: a full cache takes a record only when it is asked for
+/// a second time. Otherwise a walk over more records than fit would replace the
+/// whole cache again and again, and cost more than it saves.
+struct Doorkeeper(Box<[AtomicU64]>);
+
+impl Doorkeeper {
+    fn new() -> Self {
+        Doorkeeper((0..DOORS).map(|_| AtomicU64::new(0)).collect())
+    }
+
+    /// Whether the key was the last one that asked at its door.
+    fn knows(&self, fingerprint: u64) -> bool {
+        let door = usize::try_from(fingerprint % DOORS as u64).ok().and_then(|at| self.0.get(at));
+        door.is_some_and(|door| door.swap(fingerprint, Ordering::Relaxed) == fingerprint)
+    }
+}
+
 /// The record cache.
 pub(super) struct Records {
     pub(super) slots: Slots,
+    doorkeeper: Doorkeeper,
     cache: Option<Cache<u64, Bytes, Weight, BuildHasherDefault<AsItIs>>>,
 }
 
@@ -74,7 +95,7 @@ impl Records {
                 DefaultLifecycle::default(),
             )
         });
-        Records { slots: Slots::new(), cache }
+        Records { slots: Slots::new(), doorkeeper: Doorkeeper::new(), cache }
     }
 
     /// The value of the key at `generation`, if it is here.
@@ -113,6 +134,10 @@ impl Records {
             return;
         }
         let Ok(key_bytes) = u16::try_from(key.len()) else { return };
+        let is_full = cache.weight() + cache.capacity() / 32 > cache.capacity();
+        if is_full && !self.doorkeeper.knows(fingerprint) {
+            return;
+        }
         // A copy: the value may be a small part of a large block. The spare
         // byte makes it shared from the start, not when it is first read.
         let mut record = Vec::with_capacity(HEADER_BYTES + key.len() + value.len() + 1);
