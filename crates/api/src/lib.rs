@@ -12,6 +12,7 @@ mod operation;
 mod reply;
 mod route;
 
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::Instant;
@@ -94,6 +95,33 @@ impl Api {
         self.respond(said, activity_id, started)
     }
 
+    /// Whether a request with this head may send its body. The listener asks
+    /// before it keeps a body that does not come in one piece.
+    pub fn admit(&self, head: &request::Parts, secure: bool) -> Result<()> {
+        let request = Request {
+            method: head.method.as_str(),
+            headers: Headers(&head.headers),
+            body: &Bytes::new(),
+        };
+        let path = head.uri.path();
+        let segments = route::segments(path)?;
+        match route::resource(&segments)? {
+            Resource::Ready | Resource::Alive | Resource::Certificate | Resource::Metrics => Ok(()),
+            Resource::Admin(_) => self.check_admin(&request, secure),
+            _ => self.check_signature(&request, path, &segments),
+        }
+    }
+
+    fn check_signature(
+        &self,
+        request: &Request<'_>,
+        path: &str,
+        segments: &[Cow<'_, str>],
+    ) -> Result<()> {
+        let (wall, access) = ((self.settings.wall)(), request.access()?);
+        self.keys.verify(request.method, path, segments, &request.headers, access, wall)
+    }
+
     /// What the listener refuses by itself, with all the usual headers.
     pub fn refuse(&self, error: Error) -> Response<Bytes> {
         self.respond(Said::failed(error), new_activity_id(), instant())
@@ -112,9 +140,7 @@ impl Api {
         if let Some(said) = self.open(&request, resource, incoming.secure)? {
             return Ok(said);
         }
-        let wall = (self.settings.wall)();
-        let access = request.access()?;
-        self.keys.verify(request.method, path, &segments, &request.headers, access, wall)?;
+        self.check_signature(&request, path, &segments)?;
         if resource == Resource::Account {
             return self.account(&request, incoming);
         }

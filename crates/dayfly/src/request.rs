@@ -47,7 +47,9 @@ pub(crate) async fn answer(
 /// have. hyper sees to that in HTTP/1.1 only.
 fn leave_body_out(response: &mut Response<Bytes>) {
     let length = std::mem::take(response.body_mut()).len();
-    response.headers_mut().insert(CONTENT_LENGTH, length.into());
+    if length > 0 {
+        response.headers_mut().insert(CONTENT_LENGTH, length.into());
+    }
 }
 
 /// The body of a request that may pass on to the API.
@@ -63,7 +65,8 @@ async fn receive<'a>(visit: &'a Visit, parts: &Parts, body: Incoming) -> Result<
     if body.is_end_stream() {
         return Ok(Held { bytes: Bytes::new(), counted: Counted::none(visit.bodies()) });
     }
-    read_body(body, visit.limits(), visit.bodies()).await
+    let admit = || visit.api().admit(parts, visit.secure());
+    read_body(body, visit.limits(), visit.bodies(), admit).await
 }
 
 /// Hands a request to the API. A panic in there ends the request, not the
@@ -102,6 +105,7 @@ async fn read_body<'a>(
     mut body: Incoming,
     limits: &Limits,
     bodies: &'a AtomicUsize,
+    admit: impl FnOnce() -> Result<()>,
 ) -> Result<Held<'a>> {
     let declared = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
     if declared > BODY_BYTES_MAX {
@@ -116,6 +120,8 @@ async fn read_body<'a>(
         return Ok(Held { bytes: first, counted });
     }
 
+    // Memory is kept only for somebody who has the key.
+    admit()?;
     let mut whole = BytesMut::with_capacity(declared.min(FIRST_SPACE_BYTES).max(first.len()));
     let mut next = Some(first);
     while let Some(piece) = next {

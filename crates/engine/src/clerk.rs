@@ -146,6 +146,7 @@ impl<'a> Clerk<'a> {
         for bucket in buckets {
             let done = commit(&*self.shared.store, bucket, Install { epoch, default }).wait();
             if let Err(Reply { outcome: Err(error), .. }) = done {
+                self.shared.unfinished.store(true, Ordering::Relaxed);
                 return Err(error);
             }
         }

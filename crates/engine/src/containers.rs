@@ -273,6 +273,10 @@ impl Plan for Install {
     fn draft(&self, view: &View<'_>) -> Result<Draft<()>, Reply> {
         let old = State::of(view.head());
         let (epoch, default) = (self.epoch, self.default);
+        if old.epoch >= epoch {
+            // A later definition is here already.
+            return Ok(Draft::new(|_, _| ()));
+        }
         Ok(Draft::new(move |stamp: Stamp, batch: &mut Batch| {
             let policy = match default {
                 Some(default) if old.epoch == 0 => Policy { default, ..Policy::default() },

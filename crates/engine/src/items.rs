@@ -122,8 +122,8 @@ pub(crate) fn read(opened: &Opened, item: ItemAddress, condition: &Condition) ->
     let container = &opened.container;
     let spot = match locate(opened, item) {
         Ok(Some(spot)) => spot,
-        Ok(None) => return opened.failed(not_found(ErrorKind::NotFound)),
-        Err(error) => return opened.failed(error),
+        Ok(None) => return opened.failed(not_found(ErrorKind::NotFound)).at(opened.place()),
+        Err(error) => return opened.failed(error).at(opened.place()),
     };
     let head = opened.snapshot.head(spot.bucket);
     let place = spot.place(container, head.lsn);
@@ -173,28 +173,22 @@ fn locate_by_rid(opened: &Opened, item: ItemAddress) -> Result<Option<Spot>> {
     if rid.container != container.rid {
         return Ok(None);
     }
-    for bucket in container.buckets() {
-        let entry =
-            opened.snapshot.get(bucket, &keys::by_rid(rid.docno)).map_err(storage_failed)?;
-        let Some(tail) = entry else { continue };
-        let key = ItemKey::of_tail(&tail);
-        let bytes = opened.snapshot.get(bucket, key.record()).map_err(storage_failed)?;
-        let cuts = State::of(&opened.snapshot.head(bucket)).policy.cuts(opened.now());
-        let seen = bytes.map(|bytes| Seen::of(bytes, cuts)).transpose().map_err(storage_failed)?;
-        let Some(Seen::Alive(record)) = seen else { continue };
-        if record.docno != rid.docno {
-            continue;
-        }
-        let Some(partition_key) = PartitionKey::from_canonical(record.partition_key()) else {
-            continue;
-        };
-        if given.is_some_and(|given| given != partition_key) {
-            return Ok(None);
-        }
-        let spot = Spot::new(container, &partition_key, record.id().to_vec());
-        return Ok(Some(Spot { docno: Some(rid.docno), ..spot }));
+    let bucket = keys::bucket(container.number, usize::from(record::slice_of(rid.docno)));
+    let entry = opened.snapshot.get(bucket, &keys::by_rid(rid.docno)).map_err(storage_failed)?;
+    let Some(tail) = entry else { return Ok(None) };
+    let key = ItemKey::of_tail(&tail);
+    let bytes = opened.snapshot.get(bucket, key.record()).map_err(storage_failed)?;
+    let cuts = State::of(&opened.snapshot.head(bucket)).policy.cuts(opened.now());
+    let seen = bytes.map(|bytes| Seen::of(bytes, cuts)).transpose().map_err(storage_failed)?;
+    let Some(Seen::Alive(record)) = seen else { return Ok(None) };
+    let Some(partition_key) = PartitionKey::from_canonical(record.partition_key()) else {
+        return Ok(None);
+    };
+    if given.is_some_and(|given| given != partition_key) {
+        return Ok(None);
     }
-    Ok(None)
+    let spot = Spot::new(container, &partition_key, record.id().to_vec());
+    Ok(Some(Spot { docno: Some(rid.docno), ..spot }))
 }
 
 const KEY_MISSING: &str =
@@ -428,8 +422,8 @@ impl ItemPlan {
             for (dead, key) in &buried {
                 dead.bury(batch, &spot.partition, key);
             }
-            let version = record::version(stamp, 1);
-            let record = write(stamp, bytes, ttl, version, |record| {
+            let docno = record::docno(stamp, 1, keys::slice_of(spot.bucket));
+            let record = write(stamp, bytes, ttl, docno, |record| {
                 record.put(batch, &spot.partition, &spot.key);
             });
             answer(stamp, record)

@@ -46,6 +46,11 @@ pub(crate) fn bucket(container: u32, slice: usize) -> Bucket {
     Bucket(u64::from(container) << 8 | (slice as u64 & 0xFF))
 }
 
+/// Which slice of its container a bucket is.
+pub(crate) fn slice_of(bucket: Bucket) -> u8 {
+    u8::try_from(bucket.0 & 0xFF).unwrap_or_default()
+}
+
 /// The number of the container a bucket belongs to; `None` for ours.
 pub(crate) fn container_of(bucket: Bucket) -> Option<u32> {
     u32::try_from(bucket.0 >> 8).ok().filter(|number| *number > 0)
@@ -121,8 +126,12 @@ impl Partition {
     /// The place of a key that lies at `epk` and is `canonical` in full.
     pub(crate) fn new(epk: &Epk, canonical: &[u8]) -> Self {
         let hash = Sha256::digest(canonical);
-        let mut bytes = Vec::with_capacity(epk.0.len() + 8);
+        let mut bytes = Vec::with_capacity(epk.0.len().max(16) + 8);
         bytes.extend_from_slice(&epk.0);
+        if epk.0.is_empty() {
+            // The key of items without a key lies before all others.
+            bytes.resize(16, 0);
+        }
         bytes.extend(hash.iter().take(8));
         Partition(bytes)
     }

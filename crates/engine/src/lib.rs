@@ -30,11 +30,13 @@ mod unique;
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use dayfly_model::{Error, ErrorKind, Result, Timestamp};
 use dayfly_storage::clock::{LAST_SECOND, Reading, Refused, Step};
-use dayfly_storage::{Batch, Draft, Figures, Plan, Snapshot, Stamp, Store, Ticket, View, commit};
+use dayfly_storage::{
+    Batch, Bucket, Draft, Figures, Plan, Snapshot, Stamp, Store, Ticket, View, commit,
+};
 use serde_json::json;
 
 use crate::catalog::{Catalog, CatalogView, ContainerRecord};
@@ -69,7 +71,20 @@ pub(crate) struct Shared {
     pub(crate) catalog: Catalog,
     pub(crate) settings: EngineSettings,
     pub(crate) last_container: AtomicU32,
+    /// A definition has not reached all its buckets.
+    pub(crate) unfinished: AtomicBool,
     purged: AtomicU64,
+}
+
+impl Shared {
+    /// Installs definitions that did not reach all their buckets, if there are
+    /// any.
+    pub(crate) fn finish_installs(&self) -> Result<()> {
+        if self.unfinished.swap(false, Ordering::Relaxed) {
+            install_all(self)?;
+        }
+        Ok(())
+    }
 }
 
 /// The database.
@@ -137,6 +152,7 @@ impl Engine {
             catalog: Catalog::new(),
             settings,
             last_container: AtomicU32::new(0),
+            unfinished: AtomicBool::new(false),
             purged: AtomicU64::new(0),
         });
         recover(&shared)?;
@@ -334,9 +350,9 @@ fn clock_reply(outcome: Result<Reading, Refused>) -> Reply {
     }
 }
 
-/// Finishes what a crash cut off: definitions that did not reach every bucket,
-/// and buckets of containers that were never recorded.
-fn recover(shared: &Shared) -> Result<()> {
+/// Brings every bucket to its container's definition. Returns the buckets of
+/// all containers.
+fn install_all(shared: &Shared) -> Result<HashSet<Bucket>> {
     let snapshot = shared.store.snapshot().map_err(storage_failed)?;
     let rows = CatalogView::scan(&*snapshot, &keys::all_containers(), usize::MAX)
         .map_err(storage_failed)?;
@@ -351,6 +367,14 @@ fn recover(shared: &Shared) -> Result<()> {
             }
         }
     }
+    Ok(known)
+}
+
+/// Finishes what a crash cut off: definitions that did not reach every bucket,
+/// and buckets of containers that were never recorded.
+fn recover(shared: &Shared) -> Result<()> {
+    let mut known = install_all(shared)?;
+    let snapshot = shared.store.snapshot().map_err(storage_failed)?;
     let condemned = CatalogView::scan(&*snapshot, &keys::all_condemned(), usize::MAX)
         .map_err(storage_failed)?;
     known.extend(condemned.iter().filter_map(|(key, _)| keys::condemned_bucket(key)));

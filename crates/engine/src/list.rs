@@ -47,8 +47,10 @@ pub(crate) fn items(opened: &Opened, part: &Part, page: &Page) -> Reply {
 pub(crate) fn query(opened: &Opened, query: &[u8], part: &Part, page: &Page) -> Reply {
     match Query::parse(query) {
         Ok(Query::All) => items(opened, part, page),
-        Ok(Query::Lookup { .. }) => opened.failed(Error::not_yet("A query with a filter")),
-        Err(error) => opened.failed(error),
+        Ok(Query::Lookup { .. }) => {
+            opened.failed(Error::not_yet("A query with a filter")).at(opened.place())
+        }
+        Err(error) => opened.failed(error).at(opened.place()),
     }
 }
 
@@ -206,13 +208,18 @@ fn fitting(container: &Container, key: &PartitionKey) -> Result<PartitionKey> {
 }
 
 fn find_range<'a>(container: &'a Container, id: &str) -> Result<&'a Range> {
-    let id = id.rsplit(',').next().unwrap_or(id).trim();
-    container.ranges.iter().find(|range| &*range.id == id).ok_or_else(|| {
+    let gone = |id: &str| {
         Error::new(
             ErrorKind::RangeGone,
             format!("The container has no partition key range '{id}'."),
         )
-    })
+    };
+    let id = match id.split_once(',') {
+        Some((rid, _)) if rid.trim() != &*container.rid_text => return Err(gone(id)),
+        Some((_, id)) => id.trim(),
+        None => id.trim(),
+    };
+    container.ranges.iter().find(|range| &*range.id == id).ok_or_else(|| gone(id))
 }
 
 /// EPKs from `min` up to `max`; no max: all that follow.

@@ -106,7 +106,7 @@ pub(crate) fn read(snapshot: &dyn Snapshot, rid: &str) -> Result<Reply> {
     let offer: Offer = catalog::read(snapshot, &keys::offer(number))?.ok_or_else(missing)?;
     let success = Success {
         etag: Some(offer.etag()),
-        throughput_min: Throughput::from_content(&offer.content).map(Throughput::min).ok(),
+        throughput_min: Throughput::from_content(&offer.content).map(Throughput::least).ok(),
         ..Success::new(200, offer.to_json().to_string())
     };
     Ok(Reply::ok(success, catalog::now(snapshot), CHARGE_LOOK_RU))

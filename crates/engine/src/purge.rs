@@ -25,7 +25,7 @@ use crate::reply::{Reply, Success, storage_failed};
 /// How many queue rows one commit looks at.
 const UNIT: usize = 64;
 /// How many keys of a deleted container are removed at once.
-const CLEAR_UNIT: usize = 1000;
+const CLEAR_UNIT: usize = 256;
 
 /// How far the purge of a bucket has come.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -82,6 +82,7 @@ pub(crate) fn pass(shared: &Shared, mut units: usize) -> Result<usize> {
         }
     }
     clear_condemned(shared)?;
+    shared.finish_installs()?;
     Ok(removed)
 }
 
@@ -191,6 +192,9 @@ fn clear_condemned(shared: &Shared) -> Result<()> {
 
 /// Removes everything in a bucket that nobody can reach any more.
 pub(crate) fn clear_bucket(shared: &Shared, bucket: Bucket) -> dayfly_storage::Result<()> {
-    while shared.store.clear(bucket, &keys::everything(), CLEAR_UNIT)? == CLEAR_UNIT {}
+    let mut range = keys::everything();
+    while let Some(next) = shared.store.clear(bucket, &range, CLEAR_UNIT)?.next {
+        range.start = next;
+    }
     shared.store.forget(bucket)
 }

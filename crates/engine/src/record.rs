@@ -30,11 +30,25 @@ const SEAL_BYTES: usize = 37;
 /// How many versions one commit can make, as bits.
 const ORDINAL_BITS: u32 = 12;
 
-/// A version: the commit, and the place in it. At most 60 bits, since the
-/// first version of an item is also the number in its RID.
+/// The slice of a container, as bits.
+const SLICE_BITS: u32 = 8;
+
+/// A version: the commit, and the place in it.
 pub(crate) fn version(stamp: Stamp, ordinal: u64) -> u64 {
     debug_assert!(ordinal < 1 << ORDINAL_BITS);
     stamp.lsn << ORDINAL_BITS | ordinal
+}
+
+/// The number in an item's RID: its first version, and the slice it is in, since
+/// each slice counts its own commits. At most 60 bits.
+pub(crate) fn docno(stamp: Stamp, ordinal: u64, slice: u8) -> u64 {
+    debug_assert!(stamp.lsn < 1 << (60 - ORDINAL_BITS - SLICE_BITS));
+    (stamp.lsn << SLICE_BITS | u64::from(slice)) << ORDINAL_BITS | ordinal
+}
+
+/// The slice of the item with this number.
+pub(crate) fn slice_of(docno: u64) -> u8 {
+    u8::try_from(docno >> ORDINAL_BITS & 0xFF).unwrap_or_default()
 }
 
 /// The commit a version was made by.
@@ -47,7 +61,7 @@ pub(crate) fn lsn_of(version: u64) -> u64 {
 pub(crate) struct Record {
     /// This version.
     pub(crate) version: u64,
-    /// The first version: what the RID is made of.
+    /// What the RID is made of.
     pub(crate) docno: u64,
     /// `_ts`.
     pub(crate) ts: Timestamp,

@@ -34,6 +34,9 @@ use crate::json::{self, ObjectText, Path};
 use crate::partition_key::PartitionKeyDefinition;
 use crate::ttl::{ContainerTtl, TTL_MAX};
 
+/// How deep a policy may be that is only stored.
+const POLICY_DEPTH_MAX: usize = 32;
+
 /// A container's definition, checked and with its defaults filled in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContainerDefinition {
@@ -77,8 +80,12 @@ pub fn parse_replacement(
     body: &[u8],
     strict: bool,
 ) -> Result<ContainerDefinition> {
-    let new = read(body, strict, Some(old))?;
+    let mut new = read(body, strict, Some(old))?;
     check_replacement(old, &new)?;
+    // The same in another spelling or order stays as it was: items are stored
+    // by it.
+    new.partition_key = old.partition_key.clone();
+    new.unique_keys.clone_from(&old.unique_keys);
     Ok(new)
 }
 
@@ -202,7 +209,32 @@ fn read(
         change_feed_policy: object_member(&object, "changeFeedPolicy")?,
     };
     check_together(&definition)?;
+    check_depth(&definition)?;
     Ok(definition)
+}
+
+/// What is only stored must not be deeper than what can be read again.
+fn check_depth(definition: &ContainerDefinition) -> Result<()> {
+    let stored = [
+        &definition.vector_embedding_policy,
+        &definition.full_text_policy,
+        &definition.client_encryption_policy,
+        &definition.change_feed_policy,
+    ];
+    if stored.into_iter().flatten().any(|value| depth(value) > POLICY_DEPTH_MAX) {
+        return Err(Error::bad_request(format!(
+            "A policy of the container has more than {POLICY_DEPTH_MAX} levels."
+        )));
+    }
+    Ok(())
+}
+
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
+        Value::Object(members) => 1 + members.values().map(depth).max().unwrap_or(0),
+        _ => 0,
+    }
 }
 
 /// What one member says about another.

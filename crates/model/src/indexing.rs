@@ -172,7 +172,10 @@ fn read_paths(members: &Map<String, Value>) -> Result<(Vec<IndexPath>, Vec<Index
     if included.is_empty() && excluded.is_empty() {
         included.push(IndexPath::everything());
     }
-    let count = included.len() + excluded.len();
+    // The path that is added below is not counted, so that a stored policy can
+    // be read again.
+    let etag = IndexPath::etag().identity();
+    let count = included.iter().chain(&excluded).filter(|path| path.identity() != etag).count();
     if count > PATHS_MAX {
         return Err(invalid(format!("there are {count} paths; {PATHS_MAX} are allowed")));
     }
@@ -188,7 +191,7 @@ fn read_paths(members: &Map<String, Value>) -> Result<(Vec<IndexPath>, Vec<Index
              sets. Please provide this path in one of the sets.",
         ));
     }
-    if !seen.contains(&IndexPath::etag().identity()) {
+    if !seen.contains(&etag) {
         excluded.push(IndexPath::etag());
     }
     Ok((included, excluded))

@@ -74,6 +74,15 @@ impl Throughput {
         }
     }
 
+    /// The least that it can be lowered to: a hundredth, for autoscale a tenth,
+    /// and what every offer has at least.
+    pub fn least(self) -> u32 {
+        match self {
+            Throughput::Manual(throughput) => MANUAL_MIN.max(throughput.div_ceil(10_000) * 100),
+            Throughput::Autoscale { max } => AUTOSCALE_MIN.max(max.div_ceil(10_000) * 1_000),
+        }
+    }
+
     /// How many partition key ranges a container with it has.
     pub fn ranges(self) -> usize {
         epk::range_count(self.max())

@@ -121,9 +121,8 @@ pub trait Store: Send + Sync {
     fn submit(&self, bucket: Bucket, job: Box<dyn Job>);
 
     /// Removes up to `limit` keys of `range`, without a commit of the bucket:
-    /// only for what nobody can reach any more. Returns how many went; fewer
-    /// than `limit` means the range is empty.
-    fn clear(&self, bucket: Bucket, range: &KeyRange, limit: usize) -> Result<usize>;
+    /// only for what nobody can reach any more.
+    fn clear(&self, bucket: Bucket, range: &KeyRange, limit: usize) -> Result<Cleared>;
 
     /// Forgets the head of a bucket that was cleared.
     fn forget(&self, bucket: Bucket) -> Result<()>;
@@ -152,6 +151,16 @@ pub trait Store: Send + Sync {
     /// Stops the committer after the waiting writes, and leaves the folder so
     /// that opening it is quick. Writes after this answer [`Error::Unavailable`].
     fn close(&self) -> Result<()>;
+}
+
+/// How far a range was cleared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cleared {
+    /// How many keys went.
+    pub removed: usize,
+    /// Where to go on; `None` when the range is empty. Going on there, and not
+    /// from the start, saves a walk over what was just removed.
+    pub next: Option<Vec<u8>>,
 }
 
 /// Counts since the store was opened, and sizes.

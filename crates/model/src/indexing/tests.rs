@@ -62,6 +62,15 @@ fn special_indexes_are_echoed() {
     assert_eq!(filled.composites[0][0].path.segments(), ["a"]);
 }
 
+/// The excluded etag comes on top, and what was stored is read again.
+#[test]
+fn the_largest_policy_is_read_back() {
+    let paths: Vec<String> = (0..1499).map(|n| format!(r#"{{"path":"/p{n}/?"}}"#)).collect();
+    let text = format!(r#"{{"includedPaths":[{{"path":"/*"}},{}]}}"#, paths.join(","));
+    let policy = IndexingPolicy::parse(&serde_json::from_str(&text).unwrap()).unwrap();
+    assert_eq!(IndexingPolicy::parse(&policy.to_json()).unwrap(), policy);
+}
+
 #[test]
 fn policies_that_are_refused() {
     let paths: Vec<String> = (0..1500).map(|n| format!(r#"{{"path":"/p{n}/?"}}"#)).collect();

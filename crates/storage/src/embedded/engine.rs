@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use fjall::compaction::Leveled;
-use fjall::config::{BloomConstructionPolicy, CompressionPolicy, FilterPolicy, FilterPolicyEntry};
+use fjall::config::{
+    BlockSizePolicy, BloomConstructionPolicy, CompressionPolicy, FilterPolicy, FilterPolicyEntry,
+};
 use fjall::{
     AbstractTree, Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable, SeqNo,
 };
@@ -27,6 +29,9 @@ const RUNS_MAX: usize = 8;
 
 /// The smallest table worth a file.
 const TABLE_BYTES_MIN: u64 = 1024 * 1024;
+
+/// What is read and unpacked for one record: about two of 1 KB.
+const BLOCK_BYTES: u32 = 2 * 1024;
 
 /// How many snapshots fjall closes before it sees which are still open.
 const SNAPSHOTS_UNTIL_NOTICED: usize = 10_000;
@@ -162,6 +167,7 @@ fn keyspace_options(table_bytes: u64) -> KeyspaceCreateOptions {
         .compaction_strategy(Arc::new(leveled))
         .filter_policy(FilterPolicy::all(bloom))
         .data_block_compression_policy(CompressionPolicy::all(fjall::CompressionType::Lz4))
+        .data_block_size_policy(BlockSizePolicy::all(BLOCK_BYTES))
 }
 
 /// Everything fjall held at one instant.

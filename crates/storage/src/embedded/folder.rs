@@ -35,11 +35,20 @@ pub(super) struct Folder {
     _lock: File,
 }
 
+/// Makes the folder, if it is not there, for its owner only.
+fn make_private(path: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}
+
 impl Folder {
     /// Takes the folder, or makes it. Refuses, in a sentence that says what to
     /// do, what is not ours to open.
     pub(super) fn open(path: &Path) -> Result<Self> {
-        fs::create_dir_all(path).map_err(|error| cannot(path, &error))?;
+        make_private(path).map_err(|error| cannot(path, &error))?;
         refuse_strangers(path)?;
         let lock = take_lock(path)?;
         let folder = Folder { path: path.to_owned(), _lock: lock };

@@ -9,7 +9,9 @@ use super::system::{self, Heads, SYSTEM, physical};
 use super::{Local, Phase, Shared, Turn, committer, lock};
 use crate::clock::{LeaseNeeded, Reading, Refused, Step};
 use crate::plan::fingerprint;
-use crate::{Bucket, Direction, Error, Figures, Job, KeyRange, Result, Second, Snapshot, Store};
+use crate::{
+    Bucket, Cleared, Direction, Error, Figures, Job, KeyRange, Result, Second, Snapshot, Store,
+};
 
 impl<B: Backend> Store for Local<B> {
     fn snapshot(&self) -> Result<Box<dyn Snapshot>> {
@@ -25,15 +27,19 @@ impl<B: Backend> Store for Local<B> {
         }
     }
 
-    fn clear(&self, bucket: Bucket, range: &KeyRange, limit: usize) -> Result<usize> {
-        self.shared.write_alone(bucket, |reader, generation| {
+    fn clear(&self, bucket: Bucket, range: &KeyRange, limit: usize) -> Result<Cleared> {
+        let mut next = None;
+        let removed = self.shared.write_alone(bucket, |reader, generation| {
             let pairs = reader.scan(bucket, range, Direction::Forward, limit)?;
+            let last = pairs.last().filter(|_| pairs.len() == limit);
+            next = last.map(|(key, _)| [&key[..], &[0]].concat());
             for (key, _) in &pairs {
                 reader.records.slots.mark(fingerprint(bucket, key), generation);
             }
             let removed = pairs.iter().map(|(key, _)| (physical(bucket, key), None)).collect();
             Ok(Alone { writes: removed, forgets: false })
-        })
+        })?;
+        Ok(Cleared { removed, next })
     }
 
     fn forget(&self, bucket: Bucket) -> Result<()> {

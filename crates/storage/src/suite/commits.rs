@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use super::{Act, Bench, Check, HERE, Refusal, START, appends, creates, draft, puts, range, scan};
-use crate::{Bucket, Error, Head, KEY_BYTES_MAX, Plan, Room, Stamp, Store, View, commit};
+use crate::{Bucket, Cleared, Error, Head, KEY_BYTES_MAX, Plan, Room, Stamp, Store, View, commit};
 
 pub(super) const CHECKS: &[Check] = &[
     a_commit_is_visible_when_it_is_answered,
@@ -182,9 +182,11 @@ fn a_cleared_range_is_gone_and_the_lsn_stays(bench: &Bench) {
     let before = bench.snapshot();
     // Read before, so that a cache would know it.
     assert_eq!(super::get(&*before, HERE, "b").as_deref(), Some("1"));
-    assert_eq!(bench.store.clear(HERE, &range("b", "d"), 1), Ok(1));
-    assert_eq!(bench.store.clear(HERE, &range("b", "d"), 10), Ok(1));
-    assert_eq!(bench.store.clear(HERE, &range("b", "d"), 10), Ok(0));
+    let next = Some(b"b\0".to_vec());
+    assert_eq!(bench.store.clear(HERE, &range("b", "d"), 1), Ok(Cleared { removed: 1, next }));
+    let all = |removed| Ok(Cleared { removed, next: None });
+    assert_eq!(bench.store.clear(HERE, &range("b\0", "d"), 10), all(1));
+    assert_eq!(bench.store.clear(HERE, &range("b", "d"), 10), all(0));
     let after = bench.snapshot();
     assert_eq!(scan(&*after, HERE, &range("", "z")), "a d");
     assert_eq!(super::get(&*after, HERE, "b"), None);
