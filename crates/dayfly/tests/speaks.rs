@@ -270,7 +270,9 @@ fn nonsense_after_a_good_request_gets_an_error_of_ours() {
 #[test]
 fn a_request_that_breaks_off_gets_an_error_of_ours() {
     let server = Server::start(&[]);
-    for half in ["GET", "GET / HTTP/1.1\r\na", "POST / HTTP/1.1\r\ncontent-length: 3\r\n\r\n{}"] {
+    for half in
+        ["GET", "GET / HTTP/1.1\r\na", "POST /alive HTTP/1.1\r\ncontent-length: 3\r\n\r\n{}"]
+    {
         let mut client = server.connect();
         client.send(half);
         client.end();

@@ -146,18 +146,25 @@ impl<'a> Clerk<'a> {
         for bucket in buckets {
             let done = commit(&*self.shared.store, bucket, Install { epoch, default }).wait();
             if let Err(Reply { outcome: Err(error), .. }) = done {
-                self.shared.unfinished.store(true, Ordering::Relaxed);
+                self.has_unfinished();
                 return Err(error);
             }
         }
         Ok(())
     }
 
+    /// Notes that a definition may not have reached all its buckets; the next
+    /// pass of the purge sees to it.
+    pub(crate) fn has_unfinished(&self) {
+        self.shared.unfinished.store(true, Ordering::Relaxed);
+    }
+
     /// Tells the buckets of a deleted container that it is gone, so that no
     /// write that is under way lands in them. The catalog says so already; if
-    /// this fails, the purge does it.
+    /// this fails, the purge does it. A bucket without a head is gone already.
     pub(crate) fn close_buckets(&self, buckets: &[Bucket]) {
-        for bucket in buckets {
+        let Ok(snapshot) = self.shared.store.snapshot() else { return };
+        for bucket in buckets.iter().filter(|bucket| snapshot.head(**bucket).lsn > 0) {
             if let Err(error) = self.install([*bucket], u64::MAX, None) {
                 tracing::warn!(%error, bucket = bucket.0, "a deleted container's bucket stays open");
             }

@@ -192,8 +192,10 @@ pub(crate) fn replace(
         record.epoch += 1;
         let (buckets, epoch, ttl) = (record.buckets(), record.epoch, record.definition.ttl);
         let reply = record_changed(clerk, owner.value, record);
-        if reply.outcome.is_ok() {
-            clerk.install(buckets, epoch, Some(ttl))?;
+        match reply.outcome {
+            Ok(_) => clerk.install(buckets, epoch, Some(ttl))?,
+            // It may have landed all the same.
+            Err(_) => clerk.has_unfinished(),
         }
         Ok(reply)
     });
@@ -290,7 +292,8 @@ impl Plan for Install {
         }))
     }
 
+    /// A new container grows; a change of one, and its end, must go on.
     fn room(&self) -> Room {
-        Room::Frees
+        if self.epoch == 1 { Room::Grows } else { Room::Frees }
     }
 }

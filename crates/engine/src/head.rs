@@ -25,9 +25,13 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// Reads the state of `head`; a bucket without one has the empty state.
+    /// Reads the state of `head`; a bucket without one has the empty state. One
+    /// that cannot be read is closed: it shows nothing and takes nothing.
     pub(crate) fn of(head: &Head) -> State {
-        Self::decode(&head.state).unwrap_or_default()
+        if head.state.is_empty() {
+            return State::default();
+        }
+        Self::decode(&head.state).unwrap_or(State { deleted: true, ..State::default() })
     }
 
     pub(crate) fn encode(self) -> Bytes {
@@ -80,5 +84,7 @@ mod tests {
             assert_eq!(State::of(&head), state);
         }
         assert_eq!(State::of(&Head::default()), State::default());
+        let damaged = Head { lsn: 1, ts: 1, state: bytes::Bytes::from_static(b"?") };
+        assert!(State::of(&damaged).deleted);
     }
 }

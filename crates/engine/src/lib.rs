@@ -73,6 +73,8 @@ pub(crate) struct Shared {
     pub(crate) last_container: AtomicU32,
     /// A definition has not reached all its buckets.
     pub(crate) unfinished: AtomicBool,
+    /// Where the purge stands.
+    pub(crate) round: purge::Round,
     purged: AtomicU64,
 }
 
@@ -80,8 +82,11 @@ impl Shared {
     /// Installs definitions that did not reach all their buckets, if there are
     /// any.
     pub(crate) fn finish_installs(&self) -> Result<()> {
-        if self.unfinished.swap(false, Ordering::Relaxed) {
-            install_all(self)?;
+        if self.unfinished.swap(false, Ordering::Relaxed)
+            && let Err(error) = install_all(self)
+        {
+            self.unfinished.store(true, Ordering::Relaxed);
+            return Err(error);
         }
         Ok(())
     }
@@ -153,6 +158,7 @@ impl Engine {
             settings,
             last_container: AtomicU32::new(0),
             unfinished: AtomicBool::new(false),
+            round: purge::Round::default(),
             purged: AtomicU64::new(0),
         });
         recover(&shared)?;

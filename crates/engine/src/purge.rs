@@ -9,10 +9,15 @@
 //! ends after now. Whether an item is dead is judged once more by the commit,
 //! so a write that came first wins.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
 use bytes::{Buf, BufMut, Bytes};
-use dayfly_model::ttl::Life;
+use dayfly_model::ttl::{Cuts, Life};
 use dayfly_model::{Result, Timestamp};
-use dayfly_storage::{Batch, Bucket, Direction, Draft, Error, Plan, Room, Snapshot, View, commit};
+use dayfly_storage::{
+    Batch, Bucket, Direction, Draft, Error, Pair, Plan, Room, Snapshot, View, commit,
+};
 
 use crate::Shared;
 use crate::clerk::{CatalogPlan, Clerk};
@@ -24,6 +29,8 @@ use crate::reply::{Reply, Success, storage_failed};
 
 /// How many queue rows one commit looks at.
 const UNIT: usize = 64;
+/// How many times [`UNIT`] rows one commit steps over, if none of them is due.
+const STRIDES: usize = 64;
 /// How many keys of a deleted container are removed at once.
 const CLEAR_UNIT: usize = 256;
 
@@ -65,25 +72,42 @@ enum Step {
     Removed(usize),
 }
 
-/// Removes what is due, with at most `units` commits. Returns how many items
-/// went.
+/// Where the purge stands between two passes.
+#[derive(Default)]
+pub(crate) struct Round {
+    /// Which bucket comes first in the next pass, so that each has its turn.
+    first: AtomicUsize,
+    /// Which bucket is being cleared, and from where on.
+    clearing: Mutex<Option<(Bucket, Vec<u8>)>>,
+}
+
+/// Removes what is due, with at most `units` writes. Returns how many items
+/// went. What fails in one bucket does not hold up the others; the first
+/// failure is the answer.
 pub(crate) fn pass(shared: &Shared, mut units: usize) -> Result<usize> {
+    let mut failure = shared.finish_installs().err();
     let mut removed = 0;
-    for bucket in shared.store.buckets() {
-        if keys::container_of(bucket).is_none() {
-            continue;
-        }
+    let mut buckets = shared.store.buckets();
+    buckets.retain(|bucket| keys::container_of(*bucket).is_some());
+    if !buckets.is_empty() {
+        let first = shared.round.first.fetch_add(1, Ordering::Relaxed) % buckets.len();
+        buckets.rotate_left(first);
+    }
+    for bucket in buckets {
         while units > 0 {
-            match step(shared, bucket).map_err(storage_failed)? {
-                Step::Idle => break,
-                Step::Removed(count) => removed += count,
+            match step(shared, bucket) {
+                Ok(Step::Idle) => break,
+                Ok(Step::Removed(count)) => removed += count,
+                Err(error) => {
+                    failure.get_or_insert_with(|| storage_failed(error));
+                    break;
+                }
             }
             units -= 1;
         }
     }
-    clear_condemned(shared)?;
-    shared.finish_installs()?;
-    Ok(removed)
+    clear_condemned(shared, units)?;
+    failure.map_or(Ok(removed), Err)
 }
 
 fn step(shared: &Shared, bucket: Bucket) -> dayfly_storage::Result<Step> {
@@ -114,15 +138,14 @@ fn gather(snapshot: &dyn Snapshot, bucket: Bucket) -> dayfly_storage::Result<Uni
         return Ok(unit);
     }
 
-    let feed = keys::feed_after(unit.from.feed);
-    for (key, value) in snapshot.scan(bucket, &feed, Direction::Forward, UNIT)? {
-        let row = FeedRow::decode(&value)?;
-        if row.ts > cuts.inherit {
+    // Rows of items that do not live by the default are stepped over, many of
+    // them in one unit.
+    for _ in 0..STRIDES {
+        let feed = keys::feed_after(unit.to.feed);
+        let rows = snapshot.scan(bucket, &feed, Direction::Forward, UNIT)?;
+        let is_last = rows.len() < UNIT;
+        if unit.take_feed(rows, cuts)? || is_last || !unit.candidates.is_empty() {
             break;
-        }
-        unit.to.feed = keys::feed_version(&key).ok_or_else(broken)?;
-        if matches!(row.life, Life::Inherit(_) | Life::Opaque(_)) {
-            unit.candidates.push(row.key);
         }
     }
     let due = keys::due_between(unit.from.due.as_deref(), cuts.explicit);
@@ -131,6 +154,23 @@ fn gather(snapshot: &dyn Snapshot, bucket: Bucket) -> dayfly_storage::Result<Uni
         unit.to.due = Some(key.to_vec());
     }
     Ok(unit)
+}
+
+impl Unit {
+    /// Takes in rows of the feed. `true`: the rest is not due.
+    fn take_feed(&mut self, rows: Vec<Pair>, cuts: Cuts) -> dayfly_storage::Result<bool> {
+        for (key, value) in rows {
+            let row = FeedRow::decode(&value)?;
+            if row.ts > cuts.inherit {
+                return Ok(true);
+            }
+            self.to.feed = keys::feed_version(&key).ok_or_else(broken)?;
+            if matches!(row.life, Life::Inherit(_) | Life::Opaque(_)) {
+                self.candidates.push(row.key);
+            }
+        }
+        Ok(false)
+    }
 }
 
 fn broken() -> Error {
@@ -165,23 +205,29 @@ impl Plan for Unit {
     }
 }
 
-/// Empties the buckets of deleted containers, and forgets them.
-fn clear_condemned(shared: &Shared) -> Result<()> {
-    let snapshot = shared.store.snapshot().map_err(storage_failed)?;
-    let rows = snapshot
-        .scan(keys::CATALOG, &keys::all_condemned(), Direction::Forward, UNIT)
-        .map_err(storage_failed)?;
-    for (key, _) in rows {
-        let Some(bucket) = keys::condemned_bucket(&key) else { continue };
-        if !State::of(&snapshot.head(bucket)).deleted {
-            Clerk::new(shared).close_buckets(&[bucket]);
+/// Empties the buckets of deleted containers, and forgets them, with at most
+/// `units` writes.
+fn clear_condemned(shared: &Shared, mut units: usize) -> Result<()> {
+    let rows = {
+        let snapshot = shared.store.snapshot().map_err(storage_failed)?;
+        snapshot
+            .scan(keys::CATALOG, &keys::all_condemned(), Direction::Forward, UNIT)
+            .map_err(storage_failed)?
+    };
+    for bucket in rows.iter().filter_map(|(key, _)| keys::condemned_bucket(key)) {
+        Clerk::new(shared).close_buckets(&[bucket]);
+        let snapshot = shared.store.snapshot().map_err(storage_failed)?;
+        let head = snapshot.head(bucket);
+        drop(snapshot);
+        if head.lsn > 0 && !State::of(&head).deleted {
+            continue;
         }
-        clear_bucket(shared, bucket).map_err(storage_failed)?;
-        let key = key.to_vec();
+        if !clear_some(shared, bucket, &mut units).map_err(storage_failed)? {
+            return Ok(());
+        }
         let reply = Clerk::new(shared).commit(CatalogPlan::frees(move |_: &View<'_>| {
-            let key = key.clone();
             Ok(Draft::new(move |stamp: dayfly_storage::Stamp, batch: &mut Batch| {
-                batch.delete(key);
+                batch.delete(keys::condemned(bucket));
                 Reply::ok(Success::new(204, ""), Timestamp(stamp.ts), 0.0)
             }))
         }));
@@ -190,11 +236,27 @@ fn clear_condemned(shared: &Shared) -> Result<()> {
     Ok(())
 }
 
+/// Removes what is in a bucket that nobody can reach any more, from where the
+/// last pass stopped. `false`: some is left.
+fn clear_some(shared: &Shared, bucket: Bucket, units: &mut usize) -> dayfly_storage::Result<bool> {
+    let mut clearing = shared.round.clearing.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut range = keys::everything();
+    match clearing.take() {
+        Some((known, next)) if known == bucket => range.start = next,
+        _ => {}
+    }
+    while *units > 0 {
+        *units -= 1;
+        match shared.store.clear(bucket, &range, CLEAR_UNIT)?.next {
+            Some(next) => range.start = next,
+            None => return shared.store.forget(bucket).map(|()| true),
+        }
+    }
+    *clearing = Some((bucket, range.start));
+    Ok(false)
+}
+
 /// Removes everything in a bucket that nobody can reach any more.
 pub(crate) fn clear_bucket(shared: &Shared, bucket: Bucket) -> dayfly_storage::Result<()> {
-    let mut range = keys::everything();
-    while let Some(next) = shared.store.clear(bucket, &range, CLEAR_UNIT)?.next {
-        range.start = next;
-    }
-    shared.store.forget(bucket)
+    clear_some(shared, bucket, &mut usize::MAX.clone()).map(|_| ())
 }

@@ -74,6 +74,20 @@ fn the_purge_stops_where_nothing_is_due() {
 }
 
 #[test]
+fn items_that_never_expire_are_stepped_over_many_at_a_time() {
+    let mut server = Server::new(Kind::Memory { slices: 1 });
+    server.make_container(Some(5), &[]);
+    for id in 0..2000 {
+        server.create(json!({"id": id.to_string(), "pk": "x", "ttl": -1})).unwrap();
+    }
+    server.create(json!({"id": "a", "pk": "x"})).unwrap();
+    server.clock(1005);
+    let commits = server.commits();
+    assert_eq!(server.purge(), 1);
+    assert!(server.commits() - commits <= 2);
+}
+
+#[test]
 fn random_days_in_memory() {
     for seed in 1..=150 {
         days::play(seed, Kind::Memory { slices: 1 });

@@ -285,3 +285,23 @@ fn noise(seed: u32, length: usize) -> String {
 fn tables_bytes(path: &Path) -> u64 {
     std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().metadata().unwrap().len()).sum()
 }
+
+#[test]
+fn data_without_its_format_file_is_not_thrown_away() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("data");
+    for clean in [true, false] {
+        let store = open(&path);
+        put(&store, HERE, "a", "1").unwrap();
+        if clean {
+            store.close().unwrap();
+        }
+        drop(store);
+        let format = std::fs::read(path.join("dayfly.format")).unwrap();
+        std::fs::remove_file(path.join("dayfly.format")).unwrap();
+        let why = refusal(&path, LocalOptions::default());
+        assert!(why.contains("dayfly.format") && why.contains("Restore"), "{why}");
+        std::fs::write(path.join("dayfly.format"), format).unwrap();
+    }
+    assert_eq!(get(&open(&path), HERE, "a").as_deref(), Some("1"));
+}

@@ -10,7 +10,7 @@
 //! nothing was ever committed there, and it is made again.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Write};
+use std::io::{self, Read as _, Write};
 use std::path::{Path, PathBuf};
 
 use crate::{Error, Result};
@@ -35,6 +35,13 @@ pub(super) struct Folder {
     _lock: File,
 }
 
+/// Whether something stands at the start of a journal: it is made full of zeros.
+fn is_written(journal: &Path) -> bool {
+    let mut start = [0; 64];
+    let read = File::open(journal).and_then(|mut file| file.read(&mut start));
+    read.is_ok() && start.iter().any(|byte| *byte != 0)
+}
+
 /// Makes the folder, if it is not there, for its owner only.
 fn make_private(path: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
@@ -53,6 +60,7 @@ impl Folder {
         let lock = take_lock(path)?;
         let folder = Folder { path: path.to_owned(), _lock: lock };
         if folder.format()?.is_none() {
+            folder.refuse_data_without_format()?;
             folder.start_over().map_err(|error| cannot(path, &error))?;
         }
         Ok(folder)
@@ -118,6 +126,29 @@ impl Folder {
     /// The folder's format; refuses one that this version does not know.
     fn format(&self) -> Result<Option<u32>> {
         read_format(&self.path)
+    }
+
+    /// Without the format file the folder was never finished, and has nothing
+    /// in it. If it has, the file was lost.
+    fn refuse_data_without_format(&self) -> Result<()> {
+        let journals = self.journals().unwrap_or_default();
+        if journals.iter().any(|(_, path)| is_written(path)) || self.has_tables() {
+            return Err(Error::Unavailable(format!(
+                "The folder '{}' has data, but its file '{FORMAT}' is missing. Restore the file, \
+                 or use another folder.",
+                self.path.display()
+            )));
+        }
+        Ok(())
+    }
+
+    /// Whether there is a table of rows; the engine's own are in keyspace 0.
+    fn has_tables(&self) -> bool {
+        let keyspaces = fs::read_dir(self.engine().join("keyspaces")).into_iter().flatten();
+        keyspaces.flatten().filter(|keyspace| keyspace.file_name() != "0").any(|keyspace| {
+            fs::read_dir(keyspace.path().join("tables"))
+                .is_ok_and(|mut tables| tables.next().is_some())
+        })
     }
 
     fn start_over(&self) -> io::Result<()> {
