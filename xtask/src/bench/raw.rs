@@ -9,7 +9,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use fjall::compaction::Leveled;
-use fjall::config::{BloomConstructionPolicy, CompressionPolicy, FilterPolicy, FilterPolicyEntry};
+use fjall::config::{
+    BlockSizePolicy, BloomConstructionPolicy, CompressionPolicy, FilterPolicy, FilterPolicyEntry,
+};
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode};
 
 use super::create::Mix;
@@ -66,19 +68,20 @@ struct Raw {
 impl Raw {
     fn open(folder: &Path) -> Result<Raw> {
         let database = Database::builder(folder)
-            .cache_size(32 * MEBIBYTE)
+            .cache_size(64 * MEBIBYTE)
             .max_journaling_size(128 * MEBIBYTE)
-            .worker_threads(2)
+            .worker_threads(1)
             .open()
             .map_err(failed("opening fjall"))?;
         let leveled = Leveled::default().with_table_target_size(16 * MEBIBYTE);
         let bloom = FilterPolicyEntry::Bloom(BloomConstructionPolicy::BitsPerKey(10.0));
         let options = || {
             KeyspaceCreateOptions::default()
-                .max_memtable_size(16 * MEBIBYTE)
+                .max_memtable_size(8 * MEBIBYTE)
                 .compaction_strategy(Arc::new(leveled))
                 .filter_policy(FilterPolicy::all(bloom))
                 .data_block_compression_policy(CompressionPolicy::all(fjall::CompressionType::Lz4))
+                .data_block_size_policy(BlockSizePolicy::all(2 * 1024))
         };
         let rows = database.keyspace("rows", options).map_err(failed("opening fjall"))?;
         Ok(Raw { database, rows, items: Items::new() })
