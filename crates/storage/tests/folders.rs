@@ -82,7 +82,7 @@ fn a_folder_whose_making_was_cut_short_is_made_again() {
     let folder = tempfile::tempdir().unwrap();
     let half = folder.path().join("fjall");
     std::fs::create_dir(&half).unwrap();
-    std::fs::write(half.join("0.jnl"), "half").unwrap();
+    std::fs::write(half.join("0.jnl"), [0; 100]).unwrap();
     std::fs::write(folder.path().join("dayfly.lock"), "").unwrap();
     put(&open(folder.path()), HERE, "a", "1").unwrap();
 }
