@@ -1,7 +1,7 @@
 //! HTTP to operations, and back.
 //!
 //! A request is a walk in one direction: path, resource, signature, operation,
-//! reply, response. [`Api::answer`] shows it on one screen.
+//! reply, response. `Api::answer` shows it on one screen.
 
 mod account;
 mod admin;
