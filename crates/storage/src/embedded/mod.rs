@@ -142,8 +142,15 @@ impl Backend for Embedded {
         Ok(self.engine()?.rows())
     }
 
+    fn is_alive(&self) -> Result<()> {
+        self.engine()?.is_alive()
+    }
+
     fn prepare(&self) -> Result<()> {
-        self.wait_until(&self.engine()?, Engine::has_caught_up)
+        // What fails here was certainly not written.
+        let engine = self.engine()?;
+        engine.is_alive()?;
+        self.wait_until(&engine, Engine::has_caught_up)
     }
 
     fn apply(&self, writes: Writes, durability: Durability) -> Result<()> {

@@ -37,6 +37,11 @@ pub trait Backend: Send + Sync + 'static {
     /// Everything applied so far. Later writes do not show in it.
     fn rows(&self) -> Result<Self::Rows>;
 
+    /// Whether the backend is in order. After an error it must be reopened.
+    fn is_alive(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// Waits until the backend can take a write. After an error nothing was
     /// written, and the backend must be reopened.
     fn prepare(&self) -> Result<()> {

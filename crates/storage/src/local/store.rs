@@ -64,6 +64,10 @@ impl<B: Backend> Store for Local<B> {
 
     fn writable(&self) -> Result<()> {
         self.shared.open()?;
+        if let Err(error) = self.shared.backend.is_alive() {
+            self.shared.failed(&mut lock(&self.shared.turn), error.clone());
+            return Err(error);
+        }
         if self.shared.space.is_full(|| self.shared.free_bytes()) {
             return Err(Error::Full);
         }
