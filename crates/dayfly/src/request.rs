@@ -21,10 +21,6 @@ use tokio::time::{Instant, timeout_at};
 use crate::connection::Visit;
 use crate::limits::{BODIES_BYTES_MAX, BODY_BYTES_MAX, Limits, URL_BYTES_MAX};
 
-/// Space for a body of several pieces is taken in steps of at least this, not
-/// by what the client says will come.
-const FIRST_SPACE_BYTES: usize = 64 * 1024;
-
 /// Answers one request. Never fails: a failure is an answer too.
 pub(crate) async fn answer(
     visit: Arc<Visit>,
@@ -122,7 +118,7 @@ async fn read_body<'a>(
 
     // Memory is kept only for somebody who has the key.
     admit()?;
-    let mut whole = BytesMut::with_capacity(declared.min(FIRST_SPACE_BYTES).max(first.len()));
+    let mut whole = BytesMut::with_capacity(declared.max(first.len()));
     let mut next = Some(first);
     while let Some(piece) = next {
         if whole.len() + piece.len() > BODY_BYTES_MAX {
