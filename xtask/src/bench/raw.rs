@@ -77,7 +77,7 @@ impl Raw {
         let bloom = FilterPolicyEntry::Bloom(BloomConstructionPolicy::BitsPerKey(10.0));
         let options = || {
             KeyspaceCreateOptions::default()
-                .max_memtable_size(8 * MEBIBYTE)
+                .max_memtable_size(16 * MEBIBYTE)
                 .compaction_strategy(Arc::new(leveled))
                 .filter_policy(FilterPolicy::all(bloom))
                 .data_block_compression_policy(CompressionPolicy::all(fjall::CompressionType::Lz4))

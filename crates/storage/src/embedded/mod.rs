@@ -58,7 +58,7 @@ impl EmbeddedOptions {
         EmbeddedOptions {
             path: path.into(),
             cache_bytes: 64 * 1024 * 1024,
-            memtable_bytes: 8 * 1024 * 1024,
+            memtable_bytes: 16 * 1024 * 1024,
             journal_bytes: 128 * 1024 * 1024,
             workers: 1,
         }
