@@ -426,7 +426,7 @@ impl ItemPlan {
             let record = write(stamp, bytes, ttl, docno, |record| {
                 record.put(batch, &spot.partition, &spot.key);
             });
-            answer(stamp, record)
+            answer(stamp, Some(record))
         }))
     }
 
@@ -454,7 +454,7 @@ impl ItemPlan {
             let record = write(stamp, bytes, ttl, old.docno, |record| {
                 record.put_over(&old, batch, &spot.partition, &spot.key);
             });
-            answer(stamp, record)
+            answer(stamp, Some(record))
         })
         .valid_before(alive_before))
     }
@@ -573,13 +573,13 @@ fn write(
     ttl: ItemTtl,
     docno: u64,
     put: impl FnOnce(&Record),
-) -> Option<Record> {
+) -> Record {
     let ts = Timestamp(stamp.ts);
     let version = record::version(stamp, 1);
     let seal = Seal { version, docno, ts, life: ttl.life(ts), opened: stamp.opened };
-    let record = bytes.seal(seal).ok()?;
+    let record = bytes.seal(seal);
     put(&record);
-    Some(record)
+    record
 }
 
 fn expiry(record: &Record, default: ContainerTtl) -> u64 {

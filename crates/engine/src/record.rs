@@ -81,6 +81,9 @@ pub(crate) struct Record {
 /// committer fills in a few bytes and copies nothing.
 pub(crate) struct Unstamped {
     bytes: Vec<u8>,
+    unique: Vec<[u8; 16]>,
+    partition_key: Range<usize>,
+    id: Range<usize>,
 }
 
 /// What the commit adds to a record.
@@ -98,18 +101,18 @@ impl Unstamped {
         let length = SEAL_BYTES + 6 + partition_key.len() + unique.len() * 16 + id.len();
         let mut bytes = Vec::with_capacity(length + text.len());
         bytes.put_bytes(0, SEAL_BYTES);
-        put_short(&mut bytes, partition_key);
+        let partition_key = put_short(&mut bytes, partition_key);
         bytes.put_u8(u8::try_from(unique.len()).unwrap_or(u8::MAX));
         for hash in unique {
             bytes.put_slice(hash);
         }
-        put_short(&mut bytes, id);
+        let id = put_short(&mut bytes, id);
         bytes.put_slice(text);
-        Unstamped { bytes }
+        Unstamped { bytes, unique: unique.to_vec(), partition_key, id }
     }
 
     /// The record, complete.
-    pub(crate) fn seal(mut self, seal: Seal) -> Result<Record> {
+    pub(crate) fn seal(mut self, seal: Seal) -> Record {
         let mut header: &mut [u8] = &mut self.bytes;
         header.put_u8(FORMAT);
         header.put_u64(seal.version);
@@ -117,7 +120,10 @@ impl Unstamped {
         header.put_u64(seal.ts.0);
         header.put_u64(seal.life.to_bits());
         header.put_u32(seal.opened);
-        Record::decode(self.bytes.into())
+        let Seal { version, docno, ts, life, opened } = seal;
+        let Unstamped { bytes, unique, partition_key, id } = self;
+        let bytes = bytes.into();
+        Record { version, docno, ts, life, opened, unique, bytes, partition_key, id }
     }
 }
 
@@ -308,10 +314,13 @@ pub(crate) fn etag(container: u32, opened: u32, version: u64) -> String {
     text
 }
 
-fn put_short(bytes: &mut Vec<u8>, part: &[u8]) {
+/// Writes a part with its length, and says where it stands.
+fn put_short(bytes: &mut Vec<u8>, part: &[u8]) -> Range<usize> {
     debug_assert!(u16::try_from(part.len()).is_ok());
     bytes.put_u16(u16::try_from(part.len()).unwrap_or(u16::MAX));
+    let start = bytes.len();
     bytes.put_slice(part);
+    start..bytes.len()
 }
 
 /// Where in `bytes` the next short part is, of which `rest` is what follows.
@@ -325,6 +334,24 @@ fn skip_short(bytes: &[u8], rest: &mut &[u8]) -> Option<Range<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_sealed_record_is_what_is_read_back() {
+        let seal = Seal {
+            version: 1,
+            docno: 2,
+            ts: Timestamp(3),
+            life: Life::Explicit(Timestamp(4)),
+            opened: 5,
+        };
+        let made = Unstamped::new(b"key", &[[7; 16], [8; 16]], b"id", b"{}").seal(seal);
+        let read = Record::decode(made.bytes.clone()).unwrap();
+        assert_eq!(format!("{made:?}"), format!("{read:?}"));
+        assert_eq!(
+            (read.partition_key(), read.id(), read.text()),
+            (&b"key"[..], &b"id"[..], &b"{}"[..])
+        );
+    }
 
     #[test]
     fn an_etag_names_container_opening_and_commit() {
