@@ -76,6 +76,8 @@ pub struct Reading {
     pub offset_seconds: u64,
     /// Whether an unexplained jump of the wall clock is being held.
     pub held: bool,
+    /// Whether nothing may be purged, because the clock may be wrong.
+    pub purge_held: bool,
 }
 
 /// A way to move the test clock.
@@ -160,6 +162,11 @@ impl Clock {
         Ok(now)
     }
 
+    /// About what time it is. Nobody may be shown this.
+    pub(crate) fn glance(&self) -> Second {
+        self.wall().max(self.floor)
+    }
+
     /// Starts a group. Its time may be past the ceiling, since nobody sees it
     /// before the group and a later lease are durable together.
     pub(crate) fn begin(&mut self) -> Second {
@@ -224,6 +231,7 @@ impl Clock {
             frozen: self.test.frozen.is_some(),
             offset_seconds: self.wall().saturating_sub(self.wall.seconds()),
             held: false,
+            purge_held: false,
         }
     }
 

@@ -142,6 +142,10 @@ pub trait Store: Send + Sync {
     /// The clock, as it stands.
     fn clock(&self) -> Result<clock::Reading>;
 
+    /// The clock as it stands, for deciding when to look again: it hands out no
+    /// time, needs no lease, and nothing may be judged by it.
+    fn glance(&self) -> clock::Reading;
+
     /// Moves the test clock; refused unless the store was opened with one.
     fn move_clock(&self, step: clock::Step) -> Result<clock::Reading, clock::Refused>;
 

@@ -87,6 +87,11 @@ impl<B: Backend> Store for Local<B> {
         Ok(lock(&self.shared.state).clock.reading(now))
     }
 
+    fn glance(&self) -> Reading {
+        let clock = &lock(&self.shared.state).clock;
+        clock.reading(clock.glance())
+    }
+
     fn move_clock(&self, step: Step) -> Result<Reading, Refused> {
         if !self.shared.options.test_clock {
             return Err(Refused::NoTestClock);

@@ -62,7 +62,13 @@ fn a_draft_past_its_time_is_drafted_again(bench: &Bench) {
 }
 
 fn the_test_clock_moves_and_freezes(bench: &Bench) {
-    let read = |now, frozen, offset_seconds| Reading { now, frozen, offset_seconds, held: false };
+    let read = |now, frozen, offset_seconds| Reading {
+        now,
+        frozen,
+        offset_seconds,
+        held: false,
+        purge_held: false,
+    };
     let step = |step| bench.store.move_clock(step).unwrap();
     assert_eq!(bench.store.clock(), Ok(read(START, false, 0)));
     assert_eq!(step(Step::Advance(50)), read(START + 50, false, 50));
