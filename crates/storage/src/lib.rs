@@ -24,6 +24,7 @@ mod local;
 mod memory;
 mod plan;
 pub mod suite;
+pub mod tally;
 
 use bytes::Bytes;
 

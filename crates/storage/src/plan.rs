@@ -13,11 +13,13 @@
 //! committer needs no versions to compare and parses nothing.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 
 use bytes::Bytes;
 
+use crate::tally::{Addition, Change, Tally};
 use crate::{Bucket, Direction, Error, Head, KeyRange, Pair, Result, Second, Snapshot, Store};
 
 /// A write: pure, and run as often as the committer needs.
@@ -92,6 +94,8 @@ pub struct Stamp {
 pub struct Batch {
     /// Values to set, and keys (without a value) to remove.
     pub(crate) writes: Vec<(Vec<u8>, Option<Bytes>)>,
+    /// What to count, in rows that are [tallies](crate::tally).
+    pub(crate) additions: Vec<(Vec<u8>, Addition)>,
     /// The head's new state.
     pub(crate) state: Option<Bytes>,
 }
@@ -105,6 +109,21 @@ impl Batch {
     /// Removes `key`; removing what is not there is no error.
     pub fn delete(&mut self, key: Vec<u8>) {
         self.writes.push((key, None));
+    }
+
+    /// Counts a change in a cell of the [tally](crate::tally) under `key`. Such a
+    /// key is never put or deleted.
+    pub fn add(&mut self, key: Vec<u8>, cell: u8, change: Change) {
+        self.additions.push((key, Addition { cell, change }));
+    }
+
+    /// The tallies that were added to, as if there had been none before.
+    pub fn tallies(&self) -> HashMap<&[u8], Tally> {
+        let mut tallies: HashMap<&[u8], Tally> = HashMap::new();
+        for (key, addition) in &self.additions {
+            tallies.entry(&key[..]).or_default().add(addition.cell, addition.change);
+        }
+        tallies
     }
 
     /// What was written, in order; no value for a key that is removed.

@@ -95,7 +95,8 @@ impl<B: Backend> Shared<B> {
     /// Writes and publishes the group. Whom to answer is returned, so that
     /// answering does not hold the turn.
     pub(super) fn finish(&self, turn: &mut Turn<B::Rows>) -> Option<Settled> {
-        let group = turn.group.take()?;
+        let mut group = turn.group.take()?;
+        group.note_tallies();
         self.counts.redrafted(group.redrafts);
         let Group { overlay, jobs, commits, .. } = group;
         // The base goes at once: a backend that failed is reopened below, and

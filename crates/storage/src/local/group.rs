@@ -4,7 +4,7 @@
 //! though nobody else does yet, so the outcome is as if they had come alone,
 //! one after the other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use bytes::Bytes;
@@ -14,6 +14,7 @@ use super::cache::Slots;
 use super::reader::Reader;
 use super::system::physical;
 use crate::plan::{Basis, fingerprint};
+use crate::tally::{Addition, Tally};
 use crate::{
     Batch, Bucket, Direction, Error, Head, Job, KEY_BYTES_MAX, KeyRange, Pair, Result, Second,
     Snapshot, Stamp,
@@ -28,6 +29,9 @@ const GROUP_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// What a row costs besides its bytes, roughly.
 const ROW_BYTES: usize = 32;
 
+/// What a row that counts has, roughly.
+const TALLY_BYTES: usize = 512;
+
 /// The group under way.
 pub(super) struct Group<R> {
     pub(super) overlay: Overlay<R>,
@@ -37,6 +41,15 @@ pub(super) struct Group<R> {
     pub(super) commits: u64,
     pub(super) redrafts: u64,
     bytes: usize,
+    /// Rows that count, with what the jobs added.
+    tallies: HashMap<Vec<u8>, Counted>,
+}
+
+/// A row that counts.
+struct Counted {
+    tally: Tally,
+    /// Whether it is not yet among the group's writes.
+    changed: bool,
 }
 
 /// What the jobs of a group see: what is published, at the time of the group,
@@ -61,7 +74,15 @@ impl<R: Rows> Group<R> {
     pub(super) fn new(base: Reader<R>, generation: u64, opened: u32) -> Self {
         let (writes, heads) = (Writes::new(), BTreeMap::new());
         let overlay = Overlay { base, generation, writes, heads };
-        Group { overlay, opened, jobs: Vec::new(), commits: 0, redrafts: 0, bytes: 0 }
+        Group {
+            overlay,
+            opened,
+            jobs: Vec::new(),
+            commits: 0,
+            redrafts: 0,
+            bytes: 0,
+            tallies: HashMap::new(),
+        }
     }
 
     pub(super) fn has_room(&self) -> bool {
@@ -87,6 +108,7 @@ impl<R: Rows> Group<R> {
         let head = self.overlay.head(bucket);
         if !self.holds(job.basis(), &head, slots) {
             self.redrafts += 1;
+            self.note_tallies();
             if !job.redraft(&self.overlay, bucket) {
                 return Judged::Refused;
             }
@@ -120,11 +142,17 @@ impl<R: Rows> Group<R> {
         batch: Batch,
         slots: &Slots,
     ) -> Result<()> {
-        if let Some((key, _)) = batch.writes.iter().find(|(key, _)| key.len() > KEY_BYTES_MAX) {
-            let length = key.len();
+        let keys = batch.writes.iter().map(|(key, _)| key);
+        let counted = batch.additions.iter().map(|(key, _)| key);
+        if let Some(length) = keys.chain(counted).map(Vec::len).find(|len| *len > KEY_BYTES_MAX) {
             return Err(Error::Unavailable(format!(
                 "a key of {length} bytes is longer than the limit of {KEY_BYTES_MAX}"
             )));
+        }
+        self.load_tallies(bucket, &batch)?;
+        for (key, addition) in batch.additions {
+            slots.mark(fingerprint(bucket, &key), self.overlay.generation);
+            self.count(bucket, &key, addition);
         }
         for (key, value) in batch.writes {
             slots.mark(fingerprint(bucket, &key), self.overlay.generation);
@@ -134,6 +162,41 @@ impl<R: Rows> Group<R> {
         let state = batch.state.unwrap_or_else(|| head.state.clone());
         self.overlay.heads.insert(bucket, Head { lsn: stamp.lsn, ts: stamp.ts, state });
         Ok(())
+    }
+}
+
+impl<R: Rows> Group<R> {
+    /// Reads the rows that `batch` counts in, as far as they are not known.
+    fn load_tallies(&mut self, bucket: Bucket, batch: &Batch) -> Result<()> {
+        for (key, _) in &batch.additions {
+            let place = physical(bucket, key);
+            if !self.tallies.contains_key(&place) {
+                let row = self.overlay.get(bucket, key)?;
+                let tally = row.map(|row| Tally::decode(&row)).transpose()?.unwrap_or_default();
+                self.bytes += ROW_BYTES + place.len() + TALLY_BYTES;
+                self.tallies.insert(place, Counted { tally, changed: false });
+            }
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, bucket: Bucket, key: &[u8], addition: Addition) {
+        let Some(counted) = self.tallies.get_mut(&physical(bucket, key)) else { return };
+        counted.changed = true;
+        if !counted.tally.add(addition.cell, addition.change) {
+            // The figures are wrong now, and the recount will say so; the data
+            // is not, so the write stands.
+            tracing::error!(bucket = bucket.0, "more went than was counted; this is a bug");
+            debug_assert!(false, "more went than was counted: {addition:?}");
+        }
+    }
+
+    /// Puts the rows that count among the group's writes.
+    pub(super) fn note_tallies(&mut self) {
+        for (place, counted) in self.tallies.iter_mut().filter(|(_, counted)| counted.changed) {
+            counted.changed = false;
+            self.overlay.writes.insert(place.clone(), counted.tally.encode());
+        }
     }
 }
 

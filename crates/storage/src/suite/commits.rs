@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use super::{Act, Bench, Check, HERE, Refusal, START, appends, creates, draft, puts, range, scan};
+use crate::tally::{CELLS, Change, Count, Tally};
 use crate::{Bucket, Cleared, Error, Head, KEY_BYTES_MAX, Plan, Room, Stamp, Store, View, commit};
 
 pub(super) const CHECKS: &[Check] = &[
@@ -17,6 +18,8 @@ pub(super) const CHECKS: &[Check] = &[
     the_stamp_is_what_the_head_says,
     concurrent_appends_all_count,
     concurrent_creates_have_one_winner,
+    concurrent_additions_all_count_and_no_draft_is_run_again,
+    a_tally_that_counts_nothing_has_no_row,
     a_key_over_the_limit_is_refused,
     the_longest_key_is_kept,
     a_full_disk_refuses_what_grows_only,
@@ -137,6 +140,39 @@ fn concurrent_creates_have_one_winner(bench: &Bench) {
         let won = tickets.into_iter().flat_map(super::Ticket::wait).count();
         assert_eq!(won, 1);
     }
+}
+
+/// Counts a change of 10 bytes in cell 3 of the tally `t`.
+fn counts(change: Change) -> impl Fn(&View<'_>) -> super::Outcome + Send {
+    move |_: &View<'_>| Ok(draft(move |_, batch| batch.add(b"t".to_vec(), 3, change)))
+}
+
+fn tally(bench: &Bench) -> Option<Tally> {
+    let row = bench.snapshot().get(HERE, b"t").unwrap();
+    row.map(|row| Tally::decode(&row).unwrap())
+}
+
+fn concurrent_additions_all_count_and_no_draft_is_run_again(bench: &Bench) {
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..25 {
+                    bench.submit(HERE, counts(Change::More(10))).wait().unwrap();
+                }
+            });
+        }
+    });
+    let counted = tally(bench).unwrap();
+    assert_eq!(counted.cells()[3], Count { items: 100, bytes: 1000 });
+    assert_eq!(counted.before(CELLS), Count { items: 100, bytes: 1000 });
+    assert_eq!(bench.store.figures().redrafts, 0);
+}
+
+fn a_tally_that_counts_nothing_has_no_row(bench: &Bench) {
+    bench.submit(HERE, counts(Change::More(10))).wait().unwrap();
+    assert!(tally(bench).is_some());
+    bench.submit(HERE, counts(Change::Less(10))).wait().unwrap();
+    assert_eq!(tally(bench), None);
 }
 
 fn a_key_over_the_limit_is_refused(bench: &Bench) {

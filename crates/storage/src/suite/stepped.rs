@@ -16,6 +16,7 @@ pub(super) const CHECKS: &[Check] = &[
     a_state_set_since_the_draft_is_read_again,
     a_scan_holds_while_the_bucket_stands_still,
     a_scan_in_a_group_merges_what_the_group_wrote,
+    a_job_sees_what_the_jobs_before_it_counted,
     a_draft_past_its_time_is_drafted_at_the_groups_time,
     one_group_serves_all_buckets,
 ];
@@ -62,6 +63,29 @@ fn a_job_sees_the_jobs_before_it(bench: &Bench) {
     assert_eq!(lsns, [1, 2, 3]);
     assert_eq!(bench.get(HERE, "a").as_deref(), Some("xyz"));
     assert_eq!(bench.store.figures().redrafts, 2);
+}
+
+fn a_job_sees_what_the_jobs_before_it_counted(bench: &Bench) {
+    let counts = |_: &View<'_>| {
+        Ok(draft(|_, batch| batch.add(b"t".to_vec(), 0, crate::tally::Change::More(1))))
+    };
+    let copies = |view: &View<'_>| {
+        let row = view.get(b"t").map_err(Refusal::Storage)?.unwrap_or_default();
+        Ok(draft(move |_, batch| batch.put(b"copy".to_vec(), row)))
+    };
+    let first = bench.submit(HERE, counts);
+    let reader = bench.submit(HERE, copies);
+    let last = bench.submit(HERE, counts);
+    bench.store.begin_group();
+    bench.store.publish_group();
+    first.wait().unwrap();
+    reader.wait().unwrap();
+    last.wait().unwrap();
+    let count = |key: &[u8]| {
+        let row = bench.snapshot().get(HERE, key).unwrap().unwrap();
+        crate::tally::Tally::decode(&row).unwrap().before(1).items
+    };
+    assert_eq!((count(b"copy"), count(b"t")), (1, 2));
 }
 
 fn a_refusal_waits_for_what_it_is_judged_by(bench: &Bench) {

@@ -18,6 +18,8 @@ pub(crate) struct Change {
     /// A key whose present value is put in front of every value written.
     pub(crate) reads: Option<String>,
     pub(crate) frees: bool,
+    /// A cell to count in, of the tally `t`.
+    pub(crate) counts: Option<u8>,
 }
 
 impl Plan for Change {
@@ -41,6 +43,9 @@ impl Plan for Change {
                     }
                     None => batch.delete(key.into_bytes()),
                 }
+            }
+            if let Some(cell) = change.counts {
+                batch.add(b"t".to_vec(), cell, dayfly_storage::tally::Change::More(stamp.lsn));
             }
             if let Some(state) = change.state {
                 batch.set_state(state);
