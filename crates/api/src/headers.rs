@@ -15,6 +15,8 @@ pub(crate) mod name {
     pub(crate) const DATE: HeaderName = HeaderName::from_static("date");
     pub(crate) const IF_MATCH: HeaderName = HeaderName::from_static("if-match");
     pub(crate) const IF_NONE_MATCH: HeaderName = HeaderName::from_static("if-none-match");
+    pub(crate) const CONFIRM_EXPIRY: HeaderName =
+        HeaderName::from_static("x-dayfly-confirm-expiry");
     pub(crate) const PREFER: HeaderName = HeaderName::from_static("prefer");
     pub(crate) const CONSISTENCY_LEVEL: HeaderName =
         HeaderName::from_static("x-ms-consistency-level");

@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 use dayfly_engine::operation::{
-    Act, Condition, ContainerScope, ItemAddress, Operation, Page, Part, WriteItem,
+    Act, Condition, ContainerScope, ItemAddress, Operation, Page, Part, Replacement, WriteItem,
 };
 use dayfly_model::epk::{self, Epk};
 use dayfly_model::json::{self, ObjectText};
@@ -90,12 +90,15 @@ pub(crate) fn read(request: &Request<'_>, resource: Resource<'_>) -> Result<Oper
             condition: condition(request)?,
             quota: quota(request)?,
         }),
-        (Resource::Container(database, container), "PUT") => Ok(Operation::ReplaceContainer {
-            at: scope(request, database, container)?,
-            definition: request.body.to_vec(),
-            condition: condition(request)?,
-            quota: quota(request)?,
-        }),
+        (Resource::Container(database, container), "PUT") => {
+            Ok(Operation::ReplaceContainer(Replacement {
+                at: scope(request, database, container)?,
+                definition: request.body.to_vec(),
+                condition: condition(request)?,
+                quota: quota(request)?,
+                confirm_expiry: request.headers.flag(&name::CONFIRM_EXPIRY)?,
+            }))
+        }
         (Resource::Container(database, container), "DELETE") => Ok(Operation::DeleteContainer {
             at: scope(request, database, container)?,
             condition: condition(request)?,

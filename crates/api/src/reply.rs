@@ -10,7 +10,7 @@ use std::cell::RefCell;
 use std::time::Duration;
 
 use bytes::Bytes;
-use dayfly_engine::reply::{Place, Reply, Success};
+use dayfly_engine::reply::{Count, Place, Reply, Success};
 use dayfly_model::{Error, Timestamp, session};
 use http::header::{DATE, ETAG, HeaderMap, HeaderName, HeaderValue};
 use http::{Response, StatusCode};
@@ -34,10 +34,16 @@ const RANGE_ID: HeaderName = HeaderName::from_static("x-ms-documentdb-partitionk
 const REPLACE_PENDING: HeaderName = HeaderName::from_static("x-ms-offer-replace-pending");
 const REQUEST_CHARGE: HeaderName = HeaderName::from_static("x-ms-request-charge");
 const REQUEST_DURATION: HeaderName = HeaderName::from_static("x-ms-request-duration-ms");
+const RESOURCE_QUOTA: HeaderName = HeaderName::from_static("x-ms-resource-quota");
+const RESOURCE_USAGE: HeaderName = HeaderName::from_static("x-ms-resource-usage");
 const SESSION_TOKEN: HeaderName = HeaderName::from_static("x-ms-session-token");
 const STATE_CHANGE: HeaderName = HeaderName::from_static("x-ms-last-state-change-utc");
 const SUBSTATUS: HeaderName = HeaderName::from_static("x-ms-substatus");
 const TRANSPORT_ID: HeaderName = HeaderName::from_static("x-ms-transport-request-id");
+const TTL_IGNORED: HeaderName = HeaderName::from_static("x-dayfly-ttl-ignored");
+
+/// A quota without limits.
+const NO_QUOTA: &str = "documentSize=-1;documentsSize=-1;documentsCount=-1;collectionSize=-1;";
 
 /// The headers that never change: everywhere, and where a container is named
 /// (one region, one replica).
@@ -165,6 +171,14 @@ fn succeed(response: &mut Response<Bytes>, success: Success) {
         headers.insert(MIN_THROUGHPUT, min.into());
         headers.insert(REPLACE_PENDING, HeaderValue::from_static("false"));
     }
+    if success.ttl_ignored {
+        headers.insert(TTL_IGNORED, HeaderValue::from_static("true"));
+    }
+    if let Some(usage) = success.usage {
+        // There is no quota but the disk.
+        headers.insert(RESOURCE_QUOTA, HeaderValue::from_static(NO_QUOTA));
+        take(headers, RESOURCE_USAGE, used(usage));
+    }
     if success.quota {
         // Life stamps are always there, so no change of policy needs a pass
         // over the items.
@@ -173,6 +187,17 @@ fn succeed(response: &mut Response<Bytes>, success: Success) {
     }
     *response.status_mut() = status(success.status);
     *response.body_mut() = success.body;
+}
+
+/// What a container holds, as the service writes it: megabytes, kilobytes, items
+/// and kilobytes with the index.
+fn used(usage: Count) -> String {
+    let kilobytes = usage.bytes.div_ceil(1024);
+    format!(
+        "documentSize={};documentsSize={kilobytes};documentsCount={};collectionSize={kilobytes};",
+        kilobytes / 1024,
+        usage.items,
+    )
 }
 
 fn fail(response: &mut Response<Bytes>, error: &Error, activity_id: &str) {

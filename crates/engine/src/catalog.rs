@@ -12,6 +12,7 @@ use dayfly_model::container::ContainerDefinition;
 use dayfly_model::epk::{self, Epk};
 use dayfly_model::partition_key::PartitionKey;
 use dayfly_model::rid::{ContainerRid, DatabaseRid};
+use dayfly_model::ttl::ContainerTtl;
 use dayfly_model::{Error, ErrorKind, Result, Timestamp};
 use dayfly_storage::{Bucket, Direction, KeyRange, Pair, Snapshot, View};
 use serde::{Deserialize, Serialize};
@@ -63,6 +64,10 @@ pub(crate) struct ContainerRecord {
     pub(crate) database: u32,
     pub(crate) number: u32,
     pub(crate) definition: ContainerDefinition,
+    /// The default before the definition's own, and the second at which that
+    /// takes its place, if it had to wait.
+    #[serde(default)]
+    pub(crate) delayed: Option<Delayed>,
     /// Grows with every change of the definition.
     pub(crate) epoch: u64,
     /// How many buckets it has.
@@ -72,6 +77,29 @@ pub(crate) struct ContainerRecord {
     pub(crate) ts: u64,
     pub(crate) version: u64,
     pub(crate) opened: u32,
+}
+
+/// A default that counts until a later one takes its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Delayed {
+    pub(crate) from: ContainerTtl,
+    pub(crate) until: u64,
+}
+
+impl ContainerRecord {
+    /// The default in force at `now`.
+    pub(crate) fn ttl_at(&self, now: Timestamp) -> ContainerTtl {
+        match self.delayed {
+            Some(delayed) if now.0 < delayed.until => delayed.from,
+            _ => self.definition.ttl,
+        }
+    }
+
+    /// The change that is still to come at `now`.
+    pub(crate) fn pending_json(&self, now: Timestamp) -> Option<Value> {
+        let until = self.delayed.map(|delayed| delayed.until).filter(|until| now.0 < *until)?;
+        Some(json!({"defaultTtl": self.definition.ttl.to_json(), "at": until}))
+    }
 }
 
 /// A partition key range that clients see.
@@ -149,8 +177,19 @@ impl Container {
         epk::of(&self.definition().partition_key, key)
     }
 
-    pub(crate) fn to_json(&self) -> Value {
-        let mut body: Map<String, Value> = self.definition().to_json();
+    /// As clients see it at `now`.
+    pub(crate) fn to_json(&self, now: Timestamp) -> Value {
+        let ttl = self.record.ttl_at(now);
+        let mut body: Map<String, Value> = match self.record.pending_json(now) {
+            None => self.definition().to_json(),
+            Some(pending) => {
+                let mut shown = self.definition().clone();
+                shown.ttl = ttl;
+                let mut body = shown.to_json();
+                body.insert("_pendingDefaultTtl".to_owned(), pending);
+                body
+            }
+        };
         let system = json!({
             "_rid": &*self.rid_text,
             "_self": self.self_link,

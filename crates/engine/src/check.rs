@@ -1,17 +1,20 @@
 //! Is what is stored whole? Every item has its entries, every entry its item.
 //!
 //! The crash loop and the random histories ask this after each crash; it reads
-//! everything, so nothing else does.
+//! everything, so nothing else does. The life histogram of one bucket is
+//! recounted by itself, in the background after a start.
 
 use std::collections::HashMap;
 
 use dayfly_model::partition_key::PartitionKey;
 use dayfly_model::{Error, ErrorKind, Result};
-use dayfly_storage::{Batch, Bucket, Direction, Snapshot};
+use dayfly_storage::tally::Change;
+use dayfly_storage::{Batch, Bucket, Direction, KeyRange, Snapshot};
 
 use crate::catalog::{self, CatalogView, Container, ContainerRecord, Database};
 use crate::head::State;
 use crate::keys::{self, ItemKey};
+use crate::lives::{self, Class, Lives};
 use crate::record::{Record, lsn_of};
 use crate::reply::storage_failed;
 use crate::{Engine, items};
@@ -62,7 +65,8 @@ fn bucket_is_whole(
 ) -> Result<usize> {
     let head = snapshot.head(bucket);
     let state = State::of(&head);
-    if state.epoch != container.record.epoch || state.policy.default != container.definition().ttl {
+    let installed = state.policy.pending.map_or(state.policy.default, |pending| pending.default);
+    if state.epoch != container.record.epoch || installed != container.definition().ttl {
         return Err(broken(bucket, "the head does not have the container's definition"));
     }
     let mut rows = HashMap::new();
@@ -88,6 +92,12 @@ fn bucket_is_whole(
         }
     }
     rows.remove(&keys::purge_cursor()[..]);
+    rows.remove(&keys::policy_history()[..]);
+    for (key, tally) in made.tallies() {
+        if tally.encode() != rows.remove(key) {
+            return Err(broken(bucket, &format!("the figures are wrong: {key:?}")));
+        }
+    }
     for (key, value) in made.rows() {
         match (rows.remove(key), value) {
             (Some(stored), Some(value)) if stored == *value => {}
@@ -97,6 +107,58 @@ fn bucket_is_whole(
     match rows.into_keys().next() {
         Some(key) => Err(broken(bucket, &format!("a row without an item: {key:?}"))),
         None => Ok(items),
+    }
+}
+
+/// How many items of a bucket are recounted at most: it is read as a whole.
+const RECOUNT_ITEMS_MAX: u64 = 100_000;
+
+impl Engine {
+    /// Counts the items of a bucket and compares with its life histogram.
+    /// `pick` chooses the bucket; between two chunks `rest` is called, and ends
+    /// the recount by saying `false`. `None`: there was nothing to recount, or
+    /// not the time for it.
+    pub fn recount(&self, pick: u64, mut rest: impl FnMut() -> bool) -> Result<Option<bool>> {
+        let snapshot = self.shared.store.snapshot().map_err(storage_failed)?;
+        let mut buckets = self.shared.store.buckets();
+        buckets.retain(|bucket| {
+            keys::container_of(*bucket).is_some() && !State::of(&snapshot.head(*bucket)).deleted
+        });
+        let Some(place) = pick.checked_rem(buckets.len() as u64) else { return Ok(None) };
+        let Some(bucket) = buckets.into_iter().nth(usize::try_from(place).unwrap_or(0)) else {
+            return Ok(None);
+        };
+        let get = |key: &[u8]| snapshot.get(bucket, key);
+        let mut counted = 0;
+        for class in Class::ALL {
+            counted += Lives::new(&get).all(class).map_err(storage_failed)?.items;
+        }
+        if counted > RECOUNT_ITEMS_MAX {
+            return Ok(None);
+        }
+        let mut made = Batch::default();
+        let mut range = KeyRange::prefix(b"i");
+        loop {
+            let pairs =
+                snapshot.scan(bucket, &range, Direction::Forward, CHUNK).map_err(storage_failed)?;
+            let Some((last, _)) = pairs.last() else { break };
+            range.start = [&last[..], &[0]].concat();
+            for (_, value) in pairs {
+                let record = Record::decode(value).map_err(storage_failed)?;
+                lives::note(&mut made, &record, Change::More);
+            }
+            if !rest() {
+                return Ok(None);
+            }
+        }
+        let mut rows: HashMap<_, _> = snapshot
+            .scan(bucket, &keys::all_lives(), Direction::Forward, usize::MAX)
+            .map_err(storage_failed)?
+            .into_iter()
+            .collect();
+        let tallies = made.tallies();
+        let fits = tallies.into_iter().all(|(key, tally)| tally.encode() == rows.remove(key));
+        Ok(Some(fits && rows.is_empty()))
     }
 }
 

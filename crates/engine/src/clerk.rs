@@ -6,15 +6,14 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex};
 
-use dayfly_model::ttl::ContainerTtl;
 use dayfly_model::{Error, ErrorKind, Result};
 use dayfly_storage::{Bucket, Draft, Plan, Room, Snapshot, View, commit};
 
-use crate::Shared;
 use crate::catalog;
 use crate::containers::Install;
 use crate::keys;
 use crate::reply::Reply;
+use crate::{EngineSettings, Shared};
 
 /// How many changes may wait.
 const WAITING_MAX: usize = 1024;
@@ -105,6 +104,15 @@ impl<'a> Clerk<'a> {
         Clerk { shared }
     }
 
+    pub(crate) fn settings(&self) -> &EngineSettings {
+        &self.shared.settings
+    }
+
+    /// What is stored just now.
+    pub(crate) fn snapshot(&self) -> dayfly_storage::Result<Box<dyn Snapshot>> {
+        self.shared.store.snapshot()
+    }
+
     pub(crate) fn strict(&self) -> bool {
         self.shared.settings.strict
     }
@@ -140,11 +148,10 @@ impl<'a> Clerk<'a> {
     pub(crate) fn install(
         &self,
         buckets: impl IntoIterator<Item = Bucket>,
-        epoch: u64,
-        default: Option<ContainerTtl>,
+        install: Install,
     ) -> Result<()> {
         for bucket in buckets {
-            let done = commit(&*self.shared.store, bucket, Install { epoch, default }).wait();
+            let done = commit(&*self.shared.store, bucket, install).wait();
             if let Err(Reply { outcome: Err(error), .. }) = done {
                 self.has_unfinished();
                 return Err(error);
@@ -165,7 +172,7 @@ impl<'a> Clerk<'a> {
     pub(crate) fn close_buckets(&self, buckets: &[Bucket]) {
         let Ok(snapshot) = self.shared.store.snapshot() else { return };
         for bucket in buckets.iter().filter(|bucket| snapshot.head(**bucket).lsn > 0) {
-            if let Err(error) = self.install([*bucket], u64::MAX, None) {
+            if let Err(error) = self.install([*bucket], Install::END) {
                 tracing::warn!(%error, bucket = bucket.0, "a deleted container's bucket stays open");
             }
         }

@@ -13,18 +13,20 @@ use dayfly_model::ttl::{ContainerTtl, Policy};
 use dayfly_model::{ErrorKind, Result, Timestamp};
 use dayfly_storage::{Batch, Bucket, Draft, Plan, Room, Snapshot, Stamp, View};
 
-use crate::catalog::{self, Container, ContainerRecord, Database, Found, not_found};
+use crate::catalog::{self, Container, ContainerRecord, Database, Delayed, Found, not_found};
 use crate::clerk::{CatalogPlan, Clerk};
 use crate::databases::{CHARGE_CHANGE_RU, CHARGE_LOOK_RU, Numbers, check_condition, feed};
 use crate::head::State;
 use crate::items::{names, taken};
 use crate::keys;
 use crate::list;
+use crate::lives::Lives;
 use crate::offers::{self, Offer};
-use crate::operation::{Condition, ContainerScope, Page};
+use crate::operation::{Condition, ContainerScope, Page, Replacement};
 use crate::record;
-use crate::reply::{Place, Reply, Success};
+use crate::reply::{Count, Place, Reply, Success};
 use crate::scope::{Opened, check_intended};
+use crate::ttl::{self, Changed, History};
 
 impl ContainerRecord {
     pub(crate) fn rid(&self) -> String {
@@ -77,6 +79,7 @@ pub(crate) fn create(
             database: owner.value.number,
             number: clerk.next_container(),
             definition,
+            delayed: None,
             epoch: 1,
             slices,
             ranges: throughput.map_or(1, Throughput::ranges).max(slices),
@@ -87,7 +90,7 @@ pub(crate) fn create(
         // The heads come first, so that the container is whole when it shows.
         // Nobody else makes or removes containers meanwhile: there is one
         // clerk.
-        clerk.install(record.buckets(), record.epoch, Some(record.definition.ttl))?;
+        clerk.install(record.buckets(), Install::of(&record))?;
         Ok(record_new(clerk, owner.value, record, throughput))
     })
 }
@@ -136,7 +139,7 @@ fn committed(database: &Database, record: ContainerRecord, status: u16, stamp: S
 }
 
 fn shown(container: &Container, status: u16, now: Timestamp, charge_ru: f64) -> Reply {
-    let body = container.to_json().to_string();
+    let body = container.to_json(now).to_string();
     let success = Success { etag: Some(container.etag()), ..Success::new(status, body) };
     Reply::ok(success, now, charge_ru)
 }
@@ -147,6 +150,10 @@ pub(crate) fn read(opened: &Opened, condition: &Condition, quota: bool) -> Reply
     if let Ok(success) = &mut reply.outcome {
         success.quota = quota;
         success.unless_known(condition);
+        match ttl::standing(&*opened.snapshot, &opened.container) {
+            Ok(standing) => success.usage = Some(standing.live),
+            Err(error) => return opened.failed(error).at(opened.place()),
+        }
     }
     reply
 }
@@ -155,11 +162,11 @@ pub(crate) fn read(opened: &Opened, condition: &Condition, quota: bool) -> Reply
 pub(crate) fn list(snapshot: &dyn Snapshot, database: &str, page: &Page) -> Result<Reply> {
     let owner = catalog::open_database(snapshot, database)?.value;
     let (rows, next) = list::rows(snapshot, keys::containers(owner.number), page)?;
+    let now = catalog::now(snapshot);
     let containers = rows
         .iter()
-        .map(|row| Ok(Container::new(&owner, catalog::decode(row)?).to_json()))
+        .map(|row| Ok(Container::new(&owner, catalog::decode(row)?).to_json(now)))
         .collect::<Result<Vec<_>>>()?;
-    let now = catalog::now(snapshot);
     Ok(feed(&owner.rid(), "DocumentCollections", containers, next, now))
 }
 
@@ -177,32 +184,73 @@ fn open(
 }
 
 /// Changes a container's definition.
-pub(crate) fn replace(
-    clerk: &Clerk<'_>,
-    at: &ContainerScope,
-    definition: &[u8],
-    condition: &Condition,
-    quota: bool,
-) -> Reply {
+pub(crate) fn replace(clerk: &Clerk<'_>, change: &Replacement) -> Reply {
     let mut reply = clerk.answer(|snapshot| {
-        let (owner, mut record, old) = open(snapshot, at)?;
+        let now = catalog::now(snapshot);
+        let (owner, mut record, old) = open(snapshot, &change.at)?;
+        let in_force = record.ttl_at(now);
         record.definition =
-            container::parse_replacement(old.definition(), definition, clerk.strict())?;
-        check_condition(condition, &old.etag())?;
+            container::parse_replacement(old.definition(), &change.definition, clerk.strict())?;
+        check_condition(&change.condition, &old.etag())?;
+        let ttl = record.definition.ttl;
+        if ttl != in_force {
+            check_guard(clerk, snapshot, &old, ttl, change.confirm_expiry)?;
+        }
         record.epoch += 1;
-        let (buckets, epoch, ttl) = (record.buckets(), record.epoch, record.definition.ttl);
+        let waits = clerk.settings().change_delay_seconds > 0;
+        let keeps = ttl == old.definition().ttl && record.pending_json(now).is_some();
+        if !keeps {
+            // A change to what is in force takes back one that was to come.
+            record.delayed = (waits && ttl != in_force).then_some(Delayed {
+                from: in_force,
+                until: now.0 + clerk.settings().change_delay_seconds,
+            });
+        }
+        let (buckets, install) = (record.buckets(), Install::of(&record));
         let reply = record_changed(clerk, owner.value, record);
         match reply.outcome {
-            Ok(_) => clerk.install(buckets, epoch, Some(ttl))?,
+            Ok(_) => clerk.install(buckets, install)?,
             // It may have landed all the same.
             Err(_) => clerk.has_unfinished(),
+        }
+        if ttl != in_force {
+            let container = String::from_utf8_lossy(&old.names);
+            tracing::info!(%container, from = ?in_force, to = ?ttl, by = BY, "defaultTtl changed");
         }
         Ok(reply)
     });
     if let Ok(success) = &mut reply.outcome {
-        success.quota = quota;
+        success.quota = change.quota;
+        success.usage = usage_after(clerk, &change.at);
     }
     reply
+}
+
+/// What is alive in a container after it was changed.
+fn usage_after(clerk: &Clerk<'_>, at: &ContainerScope) -> Option<Count> {
+    let snapshot = clerk.snapshot().ok()?;
+    let (_, _, container) = open(&*snapshot, at).ok()?;
+    Some(ttl::standing(&*snapshot, &container).ok()?.live)
+}
+
+/// Refuses a default that would expire more than the guard lets pass, unless
+/// that is what is wanted.
+fn check_guard(
+    clerk: &Clerk<'_>,
+    snapshot: &dyn Snapshot,
+    container: &Container,
+    default: ContainerTtl,
+    confirmed: bool,
+) -> Result<()> {
+    let Some(percent) = clerk.settings().change_guard_percent.filter(|_| !confirmed) else {
+        return Ok(());
+    };
+    let (expired, live) = ttl::would_expire(snapshot, container, default)?;
+    #[expect(clippy::cast_precision_loss, reason = "a limit for typos, not a figure")]
+    if expired.items as f64 * 100.0 > percent * live.items as f64 {
+        return Err(ttl::guarded(expired, live, percent));
+    }
+    Ok(())
 }
 
 fn record_changed(clerk: &Clerk<'_>, database: Database, record: ContainerRecord) -> Reply {
@@ -260,12 +308,88 @@ pub(crate) fn ranges(opened: &Opened, known: Option<&str>) -> Reply {
     reply.at(opened.place())
 }
 
+/// Who may change a container: there is one key that writes.
+const BY: &str = "primary key";
+
 /// Brings one bucket to a container's epoch. The time of this commit is the
-/// moment the policy changes.
+/// moment the policy changes, unless the change is to come later.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Install {
-    pub(crate) epoch: u64,
+    epoch: u64,
     /// The container's default; `None`: the container is deleted.
-    pub(crate) default: Option<ContainerTtl>,
+    default: Option<ContainerTtl>,
+    /// From when on the default counts; 0: at once.
+    from: Timestamp,
+}
+
+impl Install {
+    /// The definition of a container.
+    pub(crate) fn of(record: &ContainerRecord) -> Install {
+        Install {
+            epoch: record.epoch,
+            default: Some(record.definition.ttl),
+            from: Timestamp(record.delayed.map_or(0, |delayed| delayed.until)),
+        }
+    }
+
+    /// The end of a container.
+    pub(crate) const END: Install = Install { epoch: u64::MAX, default: None, from: Timestamp(0) };
+
+    /// The policy after the install at `now`.
+    fn policy(self, old: &State, now: Timestamp) -> Policy {
+        match self.default {
+            None => old.policy,
+            Some(default) if old.epoch == 0 => Policy { default, ..Policy::default() },
+            Some(default) if self.from > now => old.policy.delayed(default, now, self.from),
+            Some(default) if default != old.policy.at(now).default => {
+                old.policy.changed(default, now)
+            }
+            Some(_) => Policy { pending: None, ..old.policy.at(now) },
+        }
+    }
+
+    /// What changes with the policy: an entry for the history, if the default
+    /// becomes another one.
+    fn change(
+        view: &View<'_>,
+        old: Policy,
+        new: Policy,
+    ) -> dayfly_storage::Result<Option<Changed>> {
+        let now = Timestamp(view.now());
+        let at = new.pending.map_or(now, |pending| pending.at);
+        let (from, to) = (old.at(now).default, new.at(at).default);
+        if from == to {
+            return Ok(None);
+        }
+        let get = |key: &[u8]| view.get(key);
+        let lives = Lives::new(&get);
+        let stays = Policy { pending: None, ..old.at(now) };
+        let condemned = lives.dead_at(new, at)?.minus(lives.dead_at(stays, at)?);
+        Ok(Some(Changed {
+            at: at.0,
+            by: BY.to_owned(),
+            from: from.to_json(),
+            to: to.to_json(),
+            condemned_items: condemned.items,
+        }))
+    }
+
+    /// The history after the install, if it changes.
+    fn history(
+        self,
+        view: &View<'_>,
+        old: &State,
+        new: Policy,
+    ) -> dayfly_storage::Result<Option<Vec<u8>>> {
+        if old.epoch == 0 || self.default.is_none() || new == old.policy {
+            return Ok(None);
+        }
+        let row = view.get(&keys::policy_history())?;
+        let before = History::decode(row.as_deref());
+        let mut history = before.clone();
+        history.push(Timestamp(view.now()), Self::change(view, old.policy, new)?);
+        Ok((history != before).then(|| history.encode()))
+    }
 }
 
 impl Plan for Install {
@@ -274,22 +398,23 @@ impl Plan for Install {
 
     fn draft(&self, view: &View<'_>) -> Result<Draft<()>, Reply> {
         let old = State::of(view.head());
-        let (epoch, default) = (self.epoch, self.default);
+        let epoch = self.epoch;
         if old.epoch >= epoch {
             // A later definition is here already.
             return Ok(Draft::new(|_, _| ()));
         }
-        Ok(Draft::new(move |stamp: Stamp, batch: &mut Batch| {
-            let policy = match default {
-                Some(default) if old.epoch == 0 => Policy { default, ..Policy::default() },
-                Some(default) if default != old.policy.default => {
-                    old.policy.changed(default, Timestamp(stamp.ts))
-                }
-                _ => old.policy,
-            };
-            let deleted = default.is_none();
+        let now = Timestamp(view.now());
+        let policy = self.policy(&old, now);
+        let history = self.history(view, &old, policy).map_err(Reply::from)?;
+        let deleted = self.default.is_none();
+        // It is the policy of this second, and of no other.
+        Ok(Draft::new(move |_, batch: &mut Batch| {
+            if let Some(history) = history {
+                batch.put(keys::policy_history(), history);
+            }
             batch.set_state(State { epoch, deleted, policy }.encode());
-        }))
+        })
+        .valid_before(now.0 + 1))
     }
 
     /// A new container grows; a change of one, and its end, must go on.

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! <epoch:8> <deleted:1> <default:8> <inherit watermark:8> <explicit watermark:8>
+//! <watermark raised at:8> [<pending default:8> <its second:8>]
 //! ```
 //!
 //! The life policy stands here, and not with the container's definition, so
@@ -10,7 +11,7 @@
 
 use bytes::Bytes;
 use dayfly_model::Timestamp;
-use dayfly_model::ttl::{ContainerTtl, Policy};
+use dayfly_model::ttl::{ContainerTtl, Pending, Policy};
 use dayfly_storage::Head;
 
 /// The state of a bucket.
@@ -35,33 +36,51 @@ impl State {
     }
 
     pub(crate) fn encode(self) -> Bytes {
-        let default = self.policy.default.to_json().unwrap_or(0);
-        let mut bytes = Vec::with_capacity(33);
+        let mut bytes = Vec::with_capacity(57);
         bytes.extend(self.epoch.to_be_bytes());
         bytes.push(u8::from(self.deleted));
-        bytes.extend(default.to_be_bytes());
+        bytes.extend(number_of(self.policy.default));
         bytes.extend(self.policy.inherit_watermark.0.to_be_bytes());
         bytes.extend(self.policy.explicit_watermark.0.to_be_bytes());
+        bytes.extend(self.policy.raised_at.0.to_be_bytes());
+        if let Some(pending) = self.policy.pending {
+            bytes.extend(number_of(pending.default));
+            bytes.extend(pending.at.0.to_be_bytes());
+        }
         bytes.into()
     }
 
     fn decode(bytes: &[u8]) -> Option<State> {
         let number = |at: usize| -> Option<[u8; 8]> { bytes.get(at..at + 8)?.try_into().ok() };
-        let default = match i64::from_be_bytes(number(9)?) {
-            0 => ContainerTtl::Off,
-            -1 => ContainerTtl::NoDefault,
-            seconds => ContainerTtl::Default(u32::try_from(seconds).ok()?),
+        let second = |at: usize| Some(Timestamp(u64::from_be_bytes(number(at)?)));
+        let pending = match bytes.len() {
+            41 => None,
+            _ => Some(Pending { default: default_of(number(41)?)?, at: second(49)? }),
         };
         Some(State {
             epoch: u64::from_be_bytes(number(0)?),
             deleted: *bytes.get(8)? != 0,
             policy: Policy {
-                default,
-                inherit_watermark: Timestamp(u64::from_be_bytes(number(17)?)),
-                explicit_watermark: Timestamp(u64::from_be_bytes(number(25)?)),
+                default: default_of(number(9)?)?,
+                inherit_watermark: second(17)?,
+                explicit_watermark: second(25)?,
+                raised_at: second(33)?,
+                pending,
             },
         })
     }
+}
+
+fn number_of(default: ContainerTtl) -> [u8; 8] {
+    default.to_json().unwrap_or(0).to_be_bytes()
+}
+
+fn default_of(number: [u8; 8]) -> Option<ContainerTtl> {
+    Some(match i64::from_be_bytes(number) {
+        0 => ContainerTtl::Off,
+        -1 => ContainerTtl::NoDefault,
+        seconds => ContainerTtl::Default(u32::try_from(seconds).ok()?),
+    })
 }
 
 #[cfg(test)]
@@ -78,6 +97,9 @@ mod tests {
                     default,
                     inherit_watermark: Timestamp(5),
                     explicit_watermark: Timestamp(6),
+                    raised_at: Timestamp(7),
+                    pending: (default != ContainerTtl::Off)
+                        .then_some(Pending { default: ContainerTtl::Off, at: Timestamp(8) }),
                 },
             };
             let head = Head { lsn: 1, ts: 1, state: state.encode() };

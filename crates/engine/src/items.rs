@@ -355,6 +355,7 @@ pub(crate) struct Written {
     minimal: bool,
     charge_ru: f64,
     now: Timestamp,
+    ttl_ignored: bool,
 }
 
 impl ItemPlan {
@@ -372,9 +373,22 @@ impl ItemPlan {
         if state.deleted || state.epoch == 0 {
             return Err(not_found(ErrorKind::OwnerNotFound));
         }
-        let cuts = state.policy.cuts(Timestamp(view.now()));
+        let now = Timestamp(view.now());
+        let cuts = state.policy.cuts(now);
         let seen = self.spot.meant(self.look(view, &self.spot.key, cuts)?);
-        let default = state.policy.default;
+        let policy = state.policy.at(now);
+        let draft = self.decide_on(view, seen, cuts, policy.default)?;
+        // With another default to come, what was decided holds until then.
+        Ok(draft.valid_before(policy.pending.map_or(u64::MAX, |pending| pending.at.0)))
+    }
+
+    fn decide_on(
+        &self,
+        view: &View<'_>,
+        seen: Seen,
+        cuts: Cuts,
+        default: ContainerTtl,
+    ) -> Result<Draft<Written>> {
         match (self.act, &self.body) {
             (PlannedAct::Create, Some(body)) => match seen {
                 Seen::Alive(_) => Err(taken()),
@@ -416,7 +430,7 @@ impl ItemPlan {
         buried.extend(dead.map(|dead| (dead, self.spot.key.clone())));
         let bytes = self.unstamped(body);
         let charge_ru = charge::of_create(body.text.len(), 0);
-        let answer = self.answer(201, charge_ru);
+        let answer = self.answer(201, charge_ru, body.ttl.is_some() && !default.is_on());
         let spot = self.spot.clone();
         Ok(Draft::new(move |stamp, batch| {
             for (dead, key) in &buried {
@@ -444,7 +458,7 @@ impl ItemPlan {
         let buried = self.free_unique_keys(view, body, cuts)?;
         let bytes = self.unstamped(body);
         let charge_ru = charge::of_replace(old.text().len(), body.text.len(), 0);
-        let answer = self.answer(200, charge_ru);
+        let answer = self.answer(200, charge_ru, body.ttl.is_some() && !default.is_on());
         let spot = self.spot.clone();
         let alive_before = expiry(&old, default);
         Ok(Draft::new(move |stamp, batch: &mut Batch| {
@@ -461,7 +475,7 @@ impl ItemPlan {
 
     fn delete(&self, old: Record, default: ContainerTtl) -> Result<Draft<Written>> {
         self.check_condition(&old)?;
-        let answer = self.answer(204, charge::of_delete(old.text().len(), 0));
+        let answer = self.answer(204, charge::of_delete(old.text().len(), 0), false);
         let spot = self.spot.clone();
         let alive_before = expiry(&old, default);
         Ok(Draft::new(move |stamp, batch: &mut Batch| {
@@ -519,6 +533,7 @@ impl ItemPlan {
         &self,
         status: u16,
         charge_ru: f64,
+        ttl_ignored: bool,
     ) -> impl FnOnce(Stamp, Option<Record>) -> Written + Send + 'static {
         let container = Arc::clone(&self.container);
         let mut place = self.spot.place(&self.container, 0);
@@ -528,7 +543,17 @@ impl ItemPlan {
                 *lsn = stamp.lsn;
             }
             let now = Timestamp(stamp.ts);
-            Written { container, place, status, record, lsn: stamp.lsn, minimal, charge_ru, now }
+            Written {
+                container,
+                place,
+                status,
+                record,
+                lsn: stamp.lsn,
+                minimal,
+                charge_ru,
+                now,
+                ttl_ignored,
+            }
         }
     }
 }
@@ -553,7 +578,8 @@ impl Plan for ItemPlan {
 impl Written {
     /// The answer as clients see it.
     pub(crate) fn into_reply(self) -> Reply {
-        let mut success = Success { status: self.status, ..Success::default() };
+        let ttl_ignored = self.ttl_ignored;
+        let mut success = Success { status: self.status, ttl_ignored, ..Success::default() };
         if let Some(record) = &self.record {
             let etag = record.etag(&self.container);
             success.item_lsn = Some(self.lsn);

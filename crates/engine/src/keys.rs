@@ -21,6 +21,8 @@
 //!   u <partition> <constraint:1> <hash:16>   a unique key: the id of its owner
 //!   f <version:8>                     feed, newest version of each item: ts, life, <partition> <id>
 //!   x <due:8> <version:8>             items with a ttl, by expiry: <partition> <id>
+//!   l <class:1> <level:1> <page:8>    life histogram: 64 cells of items and bytes
+//!   p                                 the last changes of the default
 //!   q                                 how far the purge has come
 //!
 //! <partition> = EPK, then 8 bytes of SHA-256 of the canonical key
@@ -223,6 +225,24 @@ pub(crate) fn due_between(after: Option<&[u8]>, until: Timestamp) -> KeyRange {
         None => b"x".to_vec(),
     };
     KeyRange { start, end: due(Timestamp(until.0.saturating_add(1)), 0) }
+}
+
+/// A page of the life histogram.
+pub(crate) fn lives(class: u8, level: u8, page: u64) -> Vec<u8> {
+    let mut key = Vec::with_capacity(11);
+    key.extend([b'l', class, level]);
+    key.extend(page.to_be_bytes());
+    key
+}
+
+/// The pages of the life histogram.
+pub(crate) fn all_lives() -> KeyRange {
+    KeyRange::prefix(b"l")
+}
+
+/// The last changes of the default.
+pub(crate) fn policy_history() -> Vec<u8> {
+    b"p".to_vec()
 }
 
 pub(crate) fn purge_cursor() -> Vec<u8> {

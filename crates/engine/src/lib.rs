@@ -18,6 +18,7 @@ mod head;
 mod items;
 mod keys;
 mod list;
+mod lives;
 mod offers;
 pub mod operation;
 mod purge;
@@ -26,6 +27,7 @@ pub mod reply;
 mod scope;
 #[cfg(test)]
 mod tests;
+pub mod ttl;
 mod unique;
 
 use std::collections::HashSet;
@@ -41,11 +43,13 @@ use serde_json::json;
 
 use crate::catalog::{Catalog, CatalogView, ContainerRecord};
 use crate::clerk::{Clerk, Desk};
+use crate::containers::Install;
 use crate::databases::Numbers;
 use crate::head::State;
 use crate::items::ItemPlan;
-use crate::operation::{Operation, WriteItem};
+use crate::operation::{ContainerScope, Operation, WriteItem};
 use crate::reply::{Reply, Success, storage_failed};
+use crate::scope::Opened;
 
 /// How many commits one pass of the background purge makes.
 const PURGE_UNITS: usize = 64;
@@ -57,11 +61,21 @@ pub struct EngineSettings {
     pub strict: bool,
     /// How many buckets a new container gets.
     pub slices: usize,
+    /// How long a change of a container's default waits before it counts.
+    pub change_delay_seconds: u64,
+    /// A change that would expire more than this part of a container's items
+    /// must be confirmed.
+    pub change_guard_percent: Option<f64>,
 }
 
 impl Default for EngineSettings {
     fn default() -> Self {
-        EngineSettings { strict: false, slices: 1 }
+        EngineSettings {
+            strict: false,
+            slices: 1,
+            change_delay_seconds: 0,
+            change_guard_percent: None,
+        }
     }
 }
 
@@ -198,10 +212,8 @@ impl Engine {
             Operation::ListContainers { database, page } => {
                 self.look(|snapshot| containers::list(snapshot, &database, &page))
             }
-            Operation::ReplaceContainer { at, definition, condition, quota } => {
-                self.change(move |clerk| {
-                    containers::replace(clerk, &at, &definition, &condition, quota)
-                })
+            Operation::ReplaceContainer(replacement) => {
+                self.change(move |clerk| containers::replace(clerk, &replacement))
             }
             Operation::DeleteContainer { at, condition } => {
                 self.change(move |clerk| containers::delete(clerk, &at, &condition))
@@ -236,6 +248,17 @@ impl Engine {
             }
             Operation::ReadOffer { offer } => self.look(|snapshot| offers::read(snapshot, &offer)),
 
+            Operation::ReadTtl { at } => self.view(&at, |opened| ttl::status(opened, json!(null))),
+            Operation::ForecastTtl { at, buckets, bucket_seconds } => {
+                self.view(&at, |opened| ttl::forecast(opened, buckets, bucket_seconds))
+            }
+            Operation::WhatIfTtl { at, default } => {
+                self.view(&at, |opened| ttl::what_if(opened, default))
+            }
+            Operation::ExplainTtl { at, id, partition_key } => {
+                self.view(&at, |opened| ttl::explain(opened, &id, partition_key))
+            }
+
             Operation::ReadClock => {
                 Answer::ready(clock_reply(self.shared.store.clock().map_err(Refused::Storage)))
             }
@@ -245,6 +268,14 @@ impl Engine {
 
     fn look(&self, read: impl FnOnce(&dyn Snapshot) -> Result<Reply>) -> Answer {
         Answer::ready(Clerk::new(&self.shared).answer(read))
+    }
+
+    /// Answers from one look at a container.
+    fn view(&self, at: &ContainerScope, look: impl FnOnce(&Opened) -> Result<Reply>) -> Answer {
+        Answer::ready(match self.enter(at, ErrorKind::NotFound) {
+            Ok(opened) => look(&opened).unwrap_or_else(|error| opened.failed(error)),
+            Err(reply) => reply,
+        })
     }
 
     fn change(&self, change: impl FnOnce(&Clerk<'_>) -> Reply + Send + 'static) -> Answer {
@@ -369,7 +400,7 @@ fn install_all(shared: &Shared) -> Result<HashSet<Bucket>> {
             known.insert(bucket);
             if State::of(&snapshot.head(bucket)).epoch < record.epoch {
                 let clerk = Clerk::new(shared);
-                clerk.install([bucket], record.epoch, Some(record.definition.ttl))?;
+                clerk.install([bucket], Install::of(&record))?;
             }
         }
     }

@@ -8,6 +8,7 @@ use dayfly_model::epk::Epk;
 use dayfly_model::json::ObjectText;
 use dayfly_model::partition_key::PartitionKey;
 use dayfly_model::throughput::Throughput;
+use dayfly_model::ttl::ContainerTtl;
 pub use dayfly_storage::clock::Step as ClockStep;
 
 /// A request, understood.
@@ -69,16 +70,7 @@ pub enum Operation {
         page: Page,
     },
     /// Changes a container's definition.
-    ReplaceContainer {
-        /// Which one.
-        at: ContainerScope,
-        /// The request's body.
-        definition: Vec<u8>,
-        /// On which condition.
-        condition: Condition,
-        /// Whether the figures are asked for.
-        quota: bool,
-    },
+    ReplaceContainer(Replacement),
     /// Removes a container with all that is in it.
     DeleteContainer {
         /// Which one.
@@ -143,6 +135,37 @@ pub enum Operation {
         offer: String,
     },
 
+    /// Shows how time to live stands in a container.
+    ReadTtl {
+        /// Which one.
+        at: ContainerScope,
+    },
+    /// Shows what will expire when.
+    ForecastTtl {
+        /// Where.
+        at: ContainerScope,
+        /// How many stretches of time.
+        buckets: u32,
+        /// How long each is.
+        bucket_seconds: u32,
+    },
+    /// Shows what another default would expire.
+    WhatIfTtl {
+        /// Where.
+        at: ContainerScope,
+        /// The default.
+        default: ContainerTtl,
+    },
+    /// Shows why an item lives, or not.
+    ExplainTtl {
+        /// Where.
+        at: ContainerScope,
+        /// Its id.
+        id: String,
+        /// Its partition key.
+        partition_key: PartitionKey,
+    },
+
     /// Shows the clock.
     ReadClock,
     /// Moves the test clock.
@@ -150,6 +173,21 @@ pub enum Operation {
         /// How.
         step: ClockStep,
     },
+}
+
+/// A change of a container's definition.
+#[derive(Clone, Debug)]
+pub struct Replacement {
+    /// Which container.
+    pub at: ContainerScope,
+    /// The request's body.
+    pub definition: Vec<u8>,
+    /// On which condition.
+    pub condition: Condition,
+    /// Whether the progress of the index is asked for.
+    pub quota: bool,
+    /// Whether the client knows that the change may expire many items.
+    pub confirm_expiry: bool,
 }
 
 /// A container as the request names it, and what the request believes of it.

@@ -17,15 +17,21 @@ use bytes::{Buf, BufMut, Bytes};
 use dayfly_model::Timestamp;
 use dayfly_model::rid::ItemRid;
 use dayfly_model::ttl::Life;
+use dayfly_storage::tally::Change;
 use dayfly_storage::{Batch, Error, Result, Stamp};
 
 use crate::catalog::Container;
 use crate::keys::{self, ItemKey, Partition};
+use crate::lives;
 
 const FORMAT: u8 = 1;
 
 /// The part of the header that the commit fills in.
 const SEAL_BYTES: usize = 37;
+
+/// What the system properties add to an item's text, without the digits of its
+/// `_ts`: all RIDs and etags are of one length.
+const SYSTEM_BYTES: usize = 195;
 
 /// How many versions one commit can make, as bits.
 const ORDINAL_BITS: u32 = 12;
@@ -196,6 +202,12 @@ impl Record {
         out.into()
     }
 
+    /// How many bytes the item has as clients see it.
+    pub(crate) fn bytes(&self) -> u64 {
+        let digits = self.ts.0.checked_ilog10().unwrap_or(0) as usize + 1;
+        (self.text().len() + SYSTEM_BYTES + digits) as u64
+    }
+
     /// Where in the queue of items with a `ttl` this version waits.
     fn due(&self) -> Option<Vec<u8>> {
         match self.life {
@@ -253,6 +265,7 @@ impl Record {
         if let Some(due) = self.due() {
             batch.put(due, key.tail().to_vec());
         }
+        lives::note(batch, self, Change::More);
     }
 
     fn remove_version(&self, batch: &mut Batch) {
@@ -260,6 +273,7 @@ impl Record {
         if let Some(due) = self.due() {
             batch.delete(due);
         }
+        lives::note(batch, self, Change::Less);
     }
 
     fn unique_keys(&self, partition: &Partition) -> Vec<Vec<u8>> {
@@ -334,6 +348,7 @@ fn skip_short(bytes: &[u8], rest: &mut &[u8]) -> Option<Range<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::catalog::{ContainerRecord, Database};
 
     #[test]
     fn a_sealed_record_is_what_is_read_back() {
@@ -351,6 +366,27 @@ mod tests {
             (read.partition_key(), read.id(), read.text()),
             (&b"key"[..], &b"id"[..], &b"{}"[..])
         );
+    }
+
+    #[test]
+    fn an_item_has_as_many_bytes_as_a_read_returns() {
+        let database = Database { id: "d".to_owned(), number: 1, ts: 1, version: 1, opened: 1 };
+        for (number, ts) in [(1, 9), (0x7FFF_FFFF, 1_700_000_000), (256, 253_402_300_799)] {
+            let container = Container::new(
+                &Database { number, ..database.clone() },
+                ContainerRecord { number, ..crate::tests::container_record() },
+            );
+            let seal = Seal {
+                version: u64::MAX,
+                docno: u64::from(number) << 20,
+                ts: Timestamp(ts),
+                life: Life::Never,
+                opened: number,
+            };
+            let record = Unstamped::new(b"key", &[], b"a", br#"{"id":"a"}"#).seal(seal);
+            let shown = record.render(&container, &record.etag(&container));
+            assert_eq!(record.bytes(), shown.len() as u64, "{}", String::from_utf8_lossy(&shown));
+        }
     }
 
     #[test]

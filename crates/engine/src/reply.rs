@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use dayfly_model::{Error, ErrorKind, Result, Timestamp};
+pub use dayfly_storage::tally::Count;
 
 use crate::items::names;
 use crate::operation::Condition;
@@ -37,8 +38,13 @@ pub struct Success {
     pub continuation: Option<String>,
     /// How many resources a list holds.
     pub item_count: Option<usize>,
-    /// Whether container figures were asked for.
+    /// Whether the progress of the index was asked for.
     pub quota: bool,
+    /// For a container: what is alive in it.
+    pub usage: Option<Count>,
+    /// Whether an item was written with a `ttl` that counts for nothing,
+    /// because the container has no default.
+    pub ttl_ignored: bool,
     /// For an offer: the least throughput it could be given.
     pub throughput_min: Option<u32>,
 }

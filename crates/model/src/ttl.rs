@@ -28,7 +28,12 @@
 //! We become the old policy's cuts at T. So cuts never fall, whatever follows:
 //! what was dead stays dead, and a change costs the same for one item and for
 //! a hundred million.
+//!
+//! **Delayed.** A change may be [`Pending`]: it takes place at a second that is
+//! known, so nothing has to happen then. [`Policy::at`] says which policy is
+//! in force.
 
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::error::{Error, Result};
@@ -38,7 +43,7 @@ use crate::time::Timestamp;
 pub const TTL_MAX: u32 = 2_147_483_647;
 
 /// The container's `defaultTtl`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ContainerTtl {
     /// Absent: nothing in this container expires.
     #[default]
@@ -87,6 +92,19 @@ pub struct Policy {
     /// We: items with a `ttl` that ended up to this second died while time to
     /// live was on.
     pub explicit_watermark: Timestamp,
+    /// When Wi was last raised.
+    pub raised_at: Timestamp,
+    /// A change that is still to come.
+    pub pending: Option<Pending>,
+}
+
+/// A change of the default that takes place later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pending {
+    /// The default from then on.
+    pub default: ContainerTtl,
+    /// The first second it counts.
+    pub at: Timestamp,
 }
 
 /// The last stamps that are dead, one for each class.
@@ -196,29 +214,79 @@ impl Life {
 }
 
 impl Policy {
+    /// The policy in force at `now`.
+    pub fn at(self, now: Timestamp) -> Policy {
+        match self.pending {
+            Some(pending) if pending.at <= now => {
+                Policy { pending: None, ..self }.changed(pending.default, pending.at)
+            }
+            _ => self,
+        }
+    }
+
     /// The cuts at `now`.
     ///
     /// A watermark of 0 means none: no item is written in second 0.
     pub fn cuts(self, now: Timestamp) -> Cuts {
-        let by_default = match self.default {
+        let policy = self.at(now);
+        let by_default = match policy.default {
             ContainerTtl::Default(d) => now.minus(d),
             ContainerTtl::Off | ContainerTtl::NoDefault => Timestamp(0),
         };
-        let by_ttl = if self.default.is_on() { now } else { Timestamp(0) };
+        let by_ttl = if policy.default.is_on() { now } else { Timestamp(0) };
         Cuts {
-            inherit: self.inherit_watermark.max(by_default),
-            explicit: self.explicit_watermark.max(by_ttl),
+            inherit: policy.inherit_watermark.max(by_default),
+            explicit: policy.explicit_watermark.max(by_ttl),
         }
     }
 
-    /// The policy after the default changed to `default` at second `at`.
+    /// The policy after the default changed to `default` at second `at`. What
+    /// was still to come is forgotten.
     pub fn changed(self, default: ContainerTtl, at: Timestamp) -> Policy {
         let cuts = self.cuts(at);
-        let next =
-            Policy { default, inherit_watermark: cuts.inherit, explicit_watermark: cuts.explicit };
+        let before = self.at(at);
+        let raised = cuts.inherit > before.inherit_watermark;
+        let next = Policy {
+            default,
+            inherit_watermark: cuts.inherit,
+            explicit_watermark: cuts.explicit,
+            raised_at: if raised { at } else { before.raised_at },
+            pending: None,
+        };
         let after = next.cuts(at);
         debug_assert!(after.inherit >= cuts.inherit && after.explicit >= cuts.explicit);
         next
+    }
+
+    /// The policy at `now`, with a change to `default` at second `at`. A change
+    /// to what it is already takes back the one that was to come.
+    pub fn delayed(self, default: ContainerTtl, now: Timestamp, at: Timestamp) -> Policy {
+        let policy = self.at(now);
+        let pending = (default != policy.default).then_some(Pending { default, at });
+        Policy { pending, ..policy }
+    }
+
+    /// The second at which an item that is dead at `now` died, as far as it is
+    /// known: under a default that is long gone it may have been earlier.
+    pub fn died_at(self, life: Life, now: Timestamp) -> Option<Timestamp> {
+        let policy = self.at(now);
+        if !life.is_dead(policy.cuts(now)) {
+            return None;
+        }
+        match life {
+            Life::Never => None,
+            Life::Explicit(at) => Some(at),
+            Life::Inherit(ts) | Life::Opaque(ts) => {
+                let by_default = life.expires_at(policy.default).unwrap_or(now);
+                let by_watermark = if ts <= policy.inherit_watermark {
+                    let lead = policy.raised_at.0.saturating_sub(policy.inherit_watermark.0);
+                    Timestamp(ts.0.saturating_add(lead))
+                } else {
+                    now
+                };
+                Some(by_default.min(by_watermark))
+            }
+        }
     }
 }
 
@@ -317,6 +385,46 @@ mod tests {
             }
             let young = Life::Inherit(Timestamp(1001));
             assert!(!young.is_dead(later.cuts(Timestamp(1010))));
+        }
+    }
+
+    #[test]
+    fn a_change_that_is_to_come_counts_from_its_second_on() {
+        let old = Policy { default: ContainerTtl::Default(100), ..Policy::default() };
+        let policy = old.delayed(ContainerTtl::Default(10), Timestamp(1000), Timestamp(1060));
+        let life = Life::Inherit(Timestamp(1000));
+        for now in [1000, 1059] {
+            assert_eq!(policy.at(Timestamp(now)).default, ContainerTtl::Default(100));
+            assert!(!life.is_dead(policy.cuts(Timestamp(now))));
+        }
+        assert_eq!(policy.at(Timestamp(1060)).default, ContainerTtl::Default(10));
+        assert!(life.is_dead(policy.cuts(Timestamp(1060))));
+        // It is as if it had been changed by hand in that second.
+        assert_eq!(
+            policy.at(Timestamp(2000)),
+            old.changed(ContainerTtl::Default(10), Timestamp(1060))
+        );
+
+        // The same again takes nothing back, another one takes its place.
+        let longer = policy.delayed(ContainerTtl::Default(5000), Timestamp(1030), Timestamp(1090));
+        assert!(!life.is_dead(longer.cuts(Timestamp(1095))));
+        let taken_back =
+            policy.delayed(ContainerTtl::Default(100), Timestamp(1030), Timestamp(1090));
+        assert_eq!(taken_back, old);
+    }
+
+    #[test]
+    fn when_an_item_died() {
+        let on = Policy { default: ContainerTtl::Default(10), ..Policy::default() };
+        let died = |policy: Policy, life, now| policy.died_at(life, Timestamp(now)).map(|at| at.0);
+        let inherit = Life::Inherit(Timestamp(1000));
+        assert_eq!(died(on, inherit, 1009), None);
+        assert_eq!(died(on, inherit, 1500), Some(1010));
+        assert_eq!(died(on, Life::Explicit(Timestamp(1005)), 1500), Some(1005));
+        assert_eq!(died(on, Life::Never, 1500), None);
+        for later in [ContainerTtl::Off, ContainerTtl::Default(300)] {
+            let changed = on.changed(later, Timestamp(1020));
+            assert_eq!(died(changed, inherit, 1500), Some(1010));
         }
     }
 

@@ -80,7 +80,7 @@ impl Server {
                 (Arc::new(Local::open(self.folder.path().join("data"), options).unwrap()), 1)
             }
         };
-        let settings = EngineSettings { strict: self.strict, slices };
+        let settings = EngineSettings { strict: self.strict, slices, ..EngineSettings::default() };
         let engine = Arc::new(dayfly_engine::Engine::open(store, settings).unwrap());
         let settings = Settings {
             primary_key: PRIMARY.to_owned(),

@@ -11,7 +11,7 @@ use dayfly_storage::{Direction, Disk, Local, LocalOptions, Memory, Pair, Store};
 use serde_json::Value;
 
 use crate::operation::{
-    Act, Condition, ContainerScope, ItemAddress, Operation, Page, Part, WriteItem,
+    Act, Condition, ContainerScope, ItemAddress, Operation, Page, Part, Replacement, WriteItem,
 };
 use crate::reply::{Reply, Success};
 use crate::{Engine, EngineSettings, keys};
@@ -53,7 +53,7 @@ impl Server {
                 (Arc::new(Local::open(self.folder.path().join("d"), options).unwrap()), 1)
             }
         };
-        let settings = EngineSettings { strict: false, slices };
+        let settings = EngineSettings { slices, ..EngineSettings::default() };
         self.engine = Some(Engine::open(store, settings).unwrap());
     }
 
@@ -99,9 +99,14 @@ impl Server {
 
     pub(super) fn set_default(&mut self, default: Option<i64>, unique: &[&str]) {
         let definition = definition(default, unique).to_string().into_bytes();
-        let condition = Condition::default();
-        self.run(Operation::ReplaceContainer { at: at(), definition, condition, quota: false })
-            .unwrap();
+        let replacement = Replacement {
+            at: at(),
+            definition,
+            condition: Condition::default(),
+            quota: false,
+            confirm_expiry: false,
+        };
+        self.run(Operation::ReplaceContainer(replacement)).unwrap();
     }
 
     pub(super) fn delete_container(&mut self) {

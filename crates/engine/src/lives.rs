@@ -1,0 +1,280 @@
+//! The life histogram: how many items live until when.
+//!
+//! Each bucket counts its items by the second of their life stamp, in rows that
+//! are changed in the same commit as the items. There is one histogram for each
+//! class: by `_ts` for items that inherit, that never expire and whose `ttl`
+//! cannot be read, by the second of expiry for those with a `ttl`. Dead is what
+//! stands at or before the cut of its class; so what is alive at any second,
+//! what will expire when, and what another default would expire, are a few sums,
+//! exact to the second, whether or not anything was purged.
+//!
+//! ```text
+//! level 6   cells of 64^6 seconds   one page: all there is
+//! ...
+//! level 1   cells of 64 seconds
+//! level 0   cells of 1 second
+//! ```
+//!
+//! 64 cells are a page, one row. A cell is the sum of the page below it. The sum
+//! of everything up to a second needs one page of each level.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+use bytes::Bytes;
+use dayfly_model::Timestamp;
+use dayfly_model::ttl::{Cuts, Life, Policy};
+use dayfly_storage::tally::{CELLS, Change, Count, Tally};
+use dayfly_storage::{Batch, Result};
+
+use crate::keys;
+use crate::record::Record;
+
+/// How many levels there are; together they reach past the year 9999.
+const LEVELS: u8 = 7;
+
+/// The bits of a cell's number within its page.
+const CELL_BITS: u32 = 6;
+
+/// The same, as a mask.
+const CELL_MASK: u8 = (1 << CELL_BITS) - 1;
+
+/// The first second that is past all of them.
+const END: u64 = 1 << (CELL_BITS * LEVELS as u32);
+
+/// How an item lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Class {
+    /// By the container's default.
+    Inherit,
+    /// By its own `ttl`.
+    Explicit,
+    /// For ever.
+    Never,
+    /// By the default, since its `ttl` cannot be read.
+    Opaque,
+}
+
+impl Class {
+    pub(crate) const ALL: [Class; 4] =
+        [Class::Inherit, Class::Explicit, Class::Never, Class::Opaque];
+
+    /// The classes that live by the container's default.
+    pub(crate) const BY_DEFAULT: [Class; 2] = [Class::Inherit, Class::Opaque];
+
+    fn of(life: Life) -> Class {
+        match life {
+            Life::Inherit(_) => Class::Inherit,
+            Life::Explicit(_) => Class::Explicit,
+            Life::Never => Class::Never,
+            Life::Opaque(_) => Class::Opaque,
+        }
+    }
+
+    fn tag(self) -> u8 {
+        match self {
+            Class::Inherit => b'i',
+            Class::Explicit => b'e',
+            Class::Never => b'n',
+            Class::Opaque => b'o',
+        }
+    }
+
+    /// The last second of this class that is dead; `None`: none is.
+    fn cut(self, cuts: Cuts) -> Option<Timestamp> {
+        match self {
+            Class::Inherit | Class::Opaque => Some(cuts.inherit),
+            Class::Explicit => Some(cuts.explicit),
+            Class::Never => None,
+        }
+    }
+}
+
+/// Counts a version that came or went.
+pub(crate) fn note(batch: &mut Batch, record: &Record, change: fn(u64) -> Change) {
+    let class = Class::of(record.life);
+    let second = match record.life {
+        Life::Inherit(ts) | Life::Opaque(ts) => ts,
+        Life::Explicit(at) => at,
+        Life::Never => record.ts,
+    };
+    let second = second.0.min(END - 1);
+    for level in 0..LEVELS {
+        let cell = cell_of(second, level);
+        let key = keys::lives(class.tag(), level, page_of(second, level));
+        batch.add(key, cell, change(record.bytes()));
+    }
+}
+
+/// The cell of a second within its page.
+fn cell_of(second: u64, level: u8) -> u8 {
+    let [low, ..] = (second >> (CELL_BITS * u32::from(level))).to_le_bytes();
+    low & CELL_MASK
+}
+
+fn page_of(second: u64, level: u8) -> u64 {
+    second >> (CELL_BITS * (u32::from(level) + 1))
+}
+
+/// The histogram of one bucket, as one snapshot shows it.
+pub(crate) struct Lives<'a> {
+    get: &'a dyn Fn(&[u8]) -> Result<Option<Bytes>>,
+    /// Pages that were read: many sums need the same ones.
+    pages: RefCell<HashMap<(Class, u8, u64), Option<Tally>>>,
+}
+
+/// What is alive, and what is dead and still there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Standing {
+    pub(crate) live: Count,
+    pub(crate) dead: Count,
+}
+
+impl<'a> Lives<'a> {
+    pub(crate) fn new(get: &'a dyn Fn(&[u8]) -> Result<Option<Bytes>>) -> Self {
+        Lives { get, pages: RefCell::default() }
+    }
+
+    /// All items of a class, dead or alive.
+    pub(crate) fn all(&self, class: Class) -> Result<Count> {
+        self.page(class, LEVELS - 1, 0, |page| page.before(CELLS))
+    }
+
+    /// The items of a class that are dead at these cuts.
+    pub(crate) fn dead(&self, class: Class, cuts: Cuts) -> Result<Count> {
+        match class.cut(cuts) {
+            Some(cut) => self.up_to(class, cut),
+            None => Ok(Count::default()),
+        }
+    }
+
+    /// The items of all classes that are dead at `now`.
+    pub(crate) fn dead_at(&self, policy: Policy, now: Timestamp) -> Result<Count> {
+        let cuts = policy.cuts(now);
+        let mut dead = Count::default();
+        for class in Class::ALL {
+            dead = dead.plus(self.dead(class, cuts)?);
+        }
+        Ok(dead)
+    }
+
+    /// What is alive and what is dead at `now`.
+    pub(crate) fn standing(&self, policy: Policy, now: Timestamp) -> Result<Standing> {
+        let mut all = Count::default();
+        for class in Class::ALL {
+            all = all.plus(self.all(class)?);
+        }
+        let dead = self.dead_at(policy, now)?;
+        Ok(Standing { live: all.minus(dead), dead })
+    }
+
+    /// The items of a class that are alive at these cuts.
+    pub(crate) fn alive(&self, class: Class, cuts: Cuts) -> Result<Count> {
+        Ok(self.all(class)?.minus(self.dead(class, cuts)?))
+    }
+
+    /// The first second of a class that is counted, and its last, of what is
+    /// alive at these cuts.
+    pub(crate) fn ends(&self, class: Class, cuts: Cuts) -> Result<Option<(Timestamp, Timestamp)>> {
+        let after = class.cut(cuts).map_or(0, |cut| cut.0 + 1);
+        Ok(match (self.first(class, after)?, self.last(class)?) {
+            (Some(first), Some(last)) => Some((first, last)),
+            _ => None,
+        })
+    }
+
+    /// The first second of a class that is counted, dead or alive.
+    pub(crate) fn oldest(&self, class: Class) -> Result<Option<Timestamp>> {
+        self.first(class, 0)
+    }
+
+    /// What is counted up to and including `last`.
+    fn up_to(&self, class: Class, last: Timestamp) -> Result<Count> {
+        let end = (last.0 + 1).min(END);
+        if end == END {
+            return self.all(class);
+        }
+        let mut sum = Count::default();
+        for level in (0..LEVELS).rev() {
+            let cell = usize::from(cell_of(end, level));
+            let (before, edge) = self.page(class, level, page_of(end, level), |page| {
+                (page.before(cell), page.cells().get(cell).copied().unwrap_or_default())
+            })?;
+            sum = sum.plus(before);
+            if edge.is_empty() {
+                break;
+            }
+        }
+        Ok(sum)
+    }
+
+    /// The first second from `start` on that is counted.
+    fn first(&self, class: Class, start: u64) -> Result<Option<Timestamp>> {
+        self.first_in(class, LEVELS - 1, 0, start)
+    }
+
+    fn first_in(
+        &self,
+        class: Class,
+        level: u8,
+        page: u64,
+        start: u64,
+    ) -> Result<Option<Timestamp>> {
+        let width = 1 << (CELL_BITS * u32::from(level));
+        let used = self.page(class, level, page, used)?;
+        for cell in (0..CELLS as u64).filter(|cell| used >> cell & 1 == 1) {
+            let from = (page * CELLS as u64 + cell) * width;
+            if from + width <= start {
+                continue;
+            }
+            if level == 0 {
+                return Ok(Some(Timestamp(from)));
+            }
+            // Only a cell that `start` cuts can turn out to have nothing.
+            if let Some(second) =
+                self.first_in(class, level - 1, page * CELLS as u64 + cell, start)?
+            {
+                return Ok(Some(second));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The last second that is counted.
+    fn last(&self, class: Class) -> Result<Option<Timestamp>> {
+        let mut page = 0;
+        for level in (0..LEVELS).rev() {
+            let used = self.page(class, level, page, used)?;
+            if used == 0 {
+                return Ok(None);
+            }
+            page = page * CELLS as u64 + u64::from(used.ilog2());
+        }
+        Ok(Some(Timestamp(page)))
+    }
+
+    /// Looks at a page, which is read once.
+    fn page<T>(
+        &self,
+        class: Class,
+        level: u8,
+        page: u64,
+        look: impl FnOnce(&Tally) -> T,
+    ) -> Result<T> {
+        let place = (class, level, page);
+        if !self.pages.borrow().contains_key(&place) {
+            let row = (self.get)(&keys::lives(class.tag(), level, page))?;
+            let tally = row.map(|row| Tally::decode(&row)).transpose()?;
+            self.pages.borrow_mut().insert(place, tally);
+        }
+        let pages = self.pages.borrow();
+        let empty = Tally::default();
+        Ok(look(pages.get(&place).and_then(Option::as_ref).unwrap_or(&empty)))
+    }
+}
+
+/// The cells that count something, a bit each.
+fn used(page: &Tally) -> u64 {
+    let cells = (0..).zip(page.cells());
+    cells.filter(|(_, cell)| !cell.is_empty()).fold(0, |used, (place, _)| used | 1 << place)
+}
