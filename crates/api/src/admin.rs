@@ -2,21 +2,104 @@
 
 use std::borrow::Cow;
 
-use dayfly_engine::operation::{ClockStep as Step, Operation};
+use dayfly_engine::operation::{ClockStep as Step, ContainerScope, Operation};
+use dayfly_model::partition_key::PartitionKey;
+use dayfly_model::ttl::{ContainerTtl, TTL_MAX};
 use dayfly_model::{Error, Result};
 use serde_json::Value;
 
-use crate::operation::{Request, wrong_verb};
+use crate::operation::{Request, verb, wrong_verb};
+use crate::parameters::Parameters;
 use crate::route;
+
+/// A forecast tells the next day by the hour, unless asked for something else.
+const FORECAST_BUCKETS: u32 = 24;
+const FORECAST_BUCKET_SECONDS: u32 = 3600;
 
 /// What a call asks for.
 pub(crate) fn read(request: &Request<'_>, call: &[Cow<'_, str>]) -> Result<Operation> {
     let call: Vec<&str> = call.iter().map(AsRef::as_ref).collect();
-    match (call.as_slice(), request.method) {
-        (["clock"], "GET" | "HEAD") => Ok(Operation::ReadClock),
+    match (call.as_slice(), verb(request.method)) {
+        (["clock"], "GET") => Ok(Operation::ReadClock),
         (["clock"], "POST") => Ok(Operation::MoveClock { step: step(request.body)? }),
-        (["clock"], method) => Err(wrong_verb(method)),
+        (["clock"], _) => Err(wrong_verb(request.method)),
+        (["containers", database, container, "ttl", view @ ..], verb) => {
+            let view = View::of(view).ok_or_else(route::unknown)?;
+            if verb != "GET" {
+                return Err(wrong_verb(request.method));
+            }
+            let at = ContainerScope {
+                database: (*database).to_owned(),
+                container: (*container).to_owned(),
+                ..ContainerScope::default()
+            };
+            view.read(at, request.query)
+        }
         _ => Err(route::unknown()),
+    }
+}
+
+/// A way to look at the time to live of a container.
+#[derive(Clone, Copy)]
+enum View {
+    Status,
+    Forecast,
+    WhatIf,
+    Explain,
+}
+
+impl View {
+    fn of(call: &[&str]) -> Option<View> {
+        match call {
+            [] => Some(View::Status),
+            ["forecast"] => Some(View::Forecast),
+            ["whatif"] => Some(View::WhatIf),
+            ["explain"] => Some(View::Explain),
+            _ => None,
+        }
+    }
+
+    fn read(self, at: ContainerScope, query: &str) -> Result<Operation> {
+        match self {
+            View::Status => Parameters::read(query, &[]).map(|_| Operation::ReadTtl { at }),
+            View::Forecast => {
+                let parameters = Parameters::read(query, &["buckets", "bucketSeconds"])?;
+                Ok(Operation::ForecastTtl {
+                    at,
+                    buckets: parameters.number("buckets", FORECAST_BUCKETS)?,
+                    bucket_seconds: parameters.number("bucketSeconds", FORECAST_BUCKET_SECONDS)?,
+                })
+            }
+            View::WhatIf => {
+                let parameters = Parameters::read(query, &["defaultTtl"])?;
+                Ok(Operation::WhatIfTtl { at, default: default(parameters.need("defaultTtl")?)? })
+            }
+            View::Explain => {
+                let parameters = Parameters::read(query, &["id", "partitionKey"])?;
+                let id = parameters.need("id")?.to_owned();
+                let key = parameters.need("partitionKey")?;
+                let partition_key = PartitionKey::parse_header(key).map_err(|_| {
+                    Error::bad_request(format!(
+                        "The parameter 'partitionKey' has the value '{key}', but must be a JSON \
+                         array of the key's values, such as [\"x\"]."
+                    ))
+                })?;
+                Ok(Operation::ExplainTtl { at, id, partition_key })
+            }
+        }
+    }
+}
+
+/// A `defaultTtl` as it is asked about.
+fn default(text: &str) -> Result<ContainerTtl> {
+    match (text, text.parse()) {
+        ("off", _) => Ok(ContainerTtl::Off),
+        ("-1", _) => Ok(ContainerTtl::NoDefault),
+        (_, Ok(seconds @ 1..=TTL_MAX)) => Ok(ContainerTtl::Default(seconds)),
+        _ => Err(Error::bad_request(format!(
+            "The parameter 'defaultTtl' has the value '{text}', but must be off, -1, or a number \
+             of seconds from 1 to {TTL_MAX}."
+        ))),
     }
 }
 

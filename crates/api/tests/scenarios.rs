@@ -7,6 +7,8 @@
 //! # Comments say what is proven.
 //! strict                         at the top: open the server in strict mode
 //! one-bucket                     at the top: the script pins ranges, so a container has one bucket
+//! ttl-change-delay 60            at the top: a change of the default counts 60 seconds later
+//! ttl-change-guard 10            at the top: one that expires over 10 % must be confirmed
 //! clock 1000                     the wall clock shows this second
 //! purge                          remove everything that is due
 //! restart                        stop and start on the same data
@@ -51,6 +53,7 @@ mod server;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use dayfly_engine::EngineSettings;
 use server::{Engine, Server};
 
 fn scripts() -> Vec<PathBuf> {
@@ -105,7 +108,7 @@ fn every_script_on_disk() {
 /// and never sees it again; and no answer that shows it is as late as its end.
 #[test]
 fn a_reader_who_never_stops_sees_the_item_until_its_last_second() {
-    let server = Server::new(Engine::Memory { slices: 1 }, false);
+    let server = Server::new(Engine::Memory { slices: 1 }, EngineSettings::default());
     let send = |method: &str, path: &str, body: &str| {
         let key = ("x-ms-documentdb-partitionkey".to_owned(), "[\"x\"]".to_owned());
         server.send(method, path, &[key], body.as_bytes().to_vec(), "name")

@@ -5,7 +5,7 @@
 //! exact at the request's second and cost the same for any number of items.
 
 use dayfly_model::partition_key::PartitionKey;
-use dayfly_model::ttl::{ContainerTtl, Cuts, Life, Policy};
+use dayfly_model::ttl::{ContainerTtl, Cuts, Life, Policy, TTL_MAX};
 use dayfly_model::{Error, ErrorKind, Result, Timestamp};
 use dayfly_storage::tally::Count;
 use dayfly_storage::{Bucket, Snapshot};
@@ -223,8 +223,11 @@ pub(crate) fn forecast(opened: &Opened, buckets: u32, seconds: u32) -> Result<Re
             "'buckets' must be a number from 1 to {FORECAST_BUCKETS_MAX}."
         )));
     }
-    if seconds == 0 {
-        return Err(Error::bad_request("'bucketSeconds' must be a number from 1 on."));
+    if seconds == 0 || u64::from(buckets) * u64::from(seconds) > u64::from(TTL_MAX) {
+        return Err(Error::bad_request(format!(
+            "'bucketSeconds' must be a number from 1 on, and 'buckets' times 'bucketSeconds' at \
+             most {TTL_MAX}, the longest time to live."
+        )));
     }
     let now = opened.now();
     let edges: Vec<Timestamp> = (0..=u64::from(buckets))

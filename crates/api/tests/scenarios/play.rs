@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use bytes::Bytes;
+use dayfly_engine::EngineSettings;
 use http::Response;
 use serde_json::{Map, Value};
 
@@ -30,10 +31,19 @@ pub(crate) fn script(path: &Path, engine: Engine) -> Result<(), String> {
     let folder = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
     let text = std::fs::read_to_string(path).map_err(|why| format!("{name}: {why}"))?;
     let steps = parse(&text).map_err(|why| format!("{folder}/{name}, {why}"))?;
-    let strict = steps.iter().any(|step| matches!(step.act, Act::Strict));
-    let one_bucket = steps.iter().any(|step| matches!(step.act, Act::OneBucket));
+    let mut settings = EngineSettings::default();
+    let mut engine = engine;
+    for step in &steps {
+        match step.act {
+            Act::Strict => settings.strict = true,
+            Act::OneBucket => engine = engine.with_one_bucket(),
+            Act::ChangeDelay(seconds) => settings.change_delay_seconds = seconds,
+            Act::ChangeGuard(percent) => settings.change_guard_percent = Some(percent),
+            _ => {}
+        }
+    }
     let mut player = Player {
-        server: Server::new(if one_bucket { engine.with_one_bucket() } else { engine }, strict),
+        server: Server::new(engine, settings),
         kept: HashMap::new(),
         last: None,
         lines: text.lines().map(ToOwned::to_owned).collect(),
@@ -63,7 +73,7 @@ struct Player {
 impl Player {
     fn step(&mut self, step: &Step) -> Result<(), String> {
         match &step.act {
-            Act::Strict | Act::OneBucket => {}
+            Act::Strict | Act::OneBucket | Act::ChangeDelay(_) | Act::ChangeGuard(_) => {}
             Act::Clock(second) => self.server.clock(*second),
             Act::Purge => self.server.purge(),
             Act::Restart => self.server.restart(),

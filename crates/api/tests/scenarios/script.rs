@@ -11,6 +11,8 @@ pub(crate) struct Step {
 pub(crate) enum Act {
     Strict,
     OneBucket,
+    ChangeDelay(u64),
+    ChangeGuard(f64),
     Clock(u64),
     Purge,
     Restart,
@@ -56,6 +58,12 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Step>, String> {
             [first, ..] if first.starts_with('#') => continue,
             ["strict"] => Act::Strict,
             ["one-bucket"] => Act::OneBucket,
+            ["ttl-change-delay", seconds] => {
+                Act::ChangeDelay(seconds.parse().map_err(|_| at(line, "a bad delay"))?)
+            }
+            ["ttl-change-guard", percent] => {
+                Act::ChangeGuard(percent.parse().map_err(|_| at(line, "a bad guard"))?)
+            }
             ["clock", second] => Act::Clock(second.parse().map_err(|_| at(line, "a bad second"))?),
             ["purge"] => Act::Purge,
             ["restart"] => Act::Restart,

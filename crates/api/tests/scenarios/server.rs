@@ -42,7 +42,7 @@ pub(crate) struct Server {
     wall: Arc<HandWall>,
     disk: Disk,
     folder: tempfile::TempDir,
-    strict: bool,
+    settings: EngineSettings,
     running: Option<Running>,
 }
 
@@ -53,13 +53,13 @@ struct Running {
 }
 
 impl Server {
-    pub(crate) fn new(kind: Engine, strict: bool) -> Self {
+    pub(crate) fn new(kind: Engine, settings: EngineSettings) -> Self {
         let mut server = Server {
             kind,
             wall: Arc::new(HandWall::at(1)),
             disk: Disk::default(),
             folder: tempfile::tempdir().unwrap(),
-            strict,
+            settings,
             running: None,
         };
         server.start();
@@ -80,7 +80,7 @@ impl Server {
                 (Arc::new(Local::open(self.folder.path().join("data"), options).unwrap()), 1)
             }
         };
-        let settings = EngineSettings { strict: self.strict, slices, ..EngineSettings::default() };
+        let settings = EngineSettings { slices, ..self.settings };
         let engine = Arc::new(dayfly_engine::Engine::open(store, settings).unwrap());
         let settings = Settings {
             primary_key: PRIMARY.to_owned(),
