@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use dayfly_engine::operation::{ClockStep as Step, ContainerScope, Operation};
+use dayfly_engine::ttl::FORECAST_BUCKETS_MAX;
 use dayfly_model::partition_key::PartitionKey;
 use dayfly_model::ttl::{ContainerTtl, TTL_MAX};
 use dayfly_model::{Error, Result};
@@ -66,8 +67,16 @@ impl View {
                 let parameters = Parameters::read(query, &["buckets", "bucketSeconds"])?;
                 Ok(Operation::ForecastTtl {
                     at,
-                    buckets: parameters.number("buckets", FORECAST_BUCKETS)?,
-                    bucket_seconds: parameters.number("bucketSeconds", FORECAST_BUCKET_SECONDS)?,
+                    buckets: parameters.number(
+                        "buckets",
+                        FORECAST_BUCKETS,
+                        FORECAST_BUCKETS_MAX,
+                    )?,
+                    bucket_seconds: parameters.number(
+                        "bucketSeconds",
+                        FORECAST_BUCKET_SECONDS,
+                        TTL_MAX,
+                    )?,
                 })
             }
             View::WhatIf => {

@@ -48,17 +48,17 @@ impl<'a> Parameters<'a> {
         })
     }
 
-    /// A whole number, or `default` if it is not given.
-    pub(crate) fn number(&self, name: &str, default: u32) -> Result<u32> {
+    /// A whole number from 1 to `max`, or `default` if it is not given.
+    pub(crate) fn number(&self, name: &str, default: u32, max: u32) -> Result<u32> {
         let Some(text) = self.get(name) else { return Ok(default) };
         let digits = text.bytes().all(|byte| byte.is_ascii_digit());
-        text.parse().ok().filter(|_| digits).ok_or_else(|| {
-            Error::bad_request(format!(
+        match text.parse() {
+            Ok(number) if digits && (1..=max).contains(&number) => Ok(number),
+            _ => Err(Error::bad_request(format!(
                 "The parameter '{name}' has the value '{text}', but must be a whole number from 1 \
-                 to {}.",
-                u32::MAX
-            ))
-        })
+                 to {max}."
+            ))),
+        }
     }
 }
 
@@ -105,14 +105,19 @@ mod tests {
             ("n=%FF", "The parameter 'n' does not decode to UTF-8."),
             ("n=+1", "The parameter 'n' has the value ' 1', but must be a whole number"),
             ("n=%2B1", "The parameter 'n' has the value '+1', but must be a whole number"),
+            ("n=0", "The parameter 'n' has the value '0', but must be a whole number from 1 to 9."),
+            (
+                "n=10",
+                "The parameter 'n' has the value '10', but must be a whole number from 1 to 9.",
+            ),
             ("n=4294967296", "The parameter 'n' has the value '4294967296', but"),
             ("n=", "The parameter 'n' has the value '', but must be a whole number"),
         ] {
-            let outcome = Parameters::read(query, &["n"]).and_then(|some| some.number("n", 7));
+            let outcome = Parameters::read(query, &["n"]).and_then(|some| some.number("n", 7, 9));
             let message = outcome.unwrap_err().message;
             assert!(message.starts_with(expected), "{query}: {message}");
         }
-        assert_eq!(Parameters::read("", &["n"]).unwrap().number("n", 7).unwrap(), 7);
+        assert_eq!(Parameters::read("", &["n"]).unwrap().number("n", 7, 9).unwrap(), 7);
         assert!(Parameters::read("n", &["n"]).unwrap().need("n").is_err());
     }
 }
