@@ -17,6 +17,7 @@ use dayfly_storage::{Batch, Bucket, Draft, Plan, Room, Stamp, View};
 use serde_json::value::RawValue;
 
 use crate::catalog::{Container, not_found};
+use crate::figures::Gone;
 use crate::head::State;
 use crate::keys::{self, ItemKey, Partition};
 use crate::operation::{Act, Condition, ItemAddress, WriteItem};
@@ -214,7 +215,7 @@ fn expected_key(
 
 /// Reads a write as far as it can be read without looking at the store's
 /// items, and makes the plan for it.
-pub(crate) fn plan(opened: &Opened, write: WriteItem) -> Result<ItemPlan> {
+pub(crate) fn plan(opened: &Opened, write: WriteItem, gone: &Arc<Gone>) -> Result<ItemPlan> {
     let container = &opened.container;
     let given = expected_key(container, write.partition_key.clone())?;
     let (act, spot) = match write.act {
@@ -243,6 +244,7 @@ pub(crate) fn plan(opened: &Opened, write: WriteItem) -> Result<ItemPlan> {
         body,
         condition: write.condition,
         minimal: write.minimal,
+        gone: Arc::clone(gone),
     })
 }
 
@@ -334,6 +336,8 @@ pub(crate) struct ItemPlan {
     body: Option<Body>,
     condition: Condition,
     minimal: bool,
+    /// Where expired items are counted that this write buries.
+    gone: Arc<Gone>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -431,11 +435,12 @@ impl ItemPlan {
         let bytes = self.unstamped(body);
         let charge_ru = charge::of_create(body.text.len(), 0);
         let answer = self.answer(201, charge_ru, body.ttl.is_some() && !default.is_on());
-        let spot = self.spot.clone();
+        let (spot, gone) = (self.spot.clone(), Arc::clone(&self.gone));
         Ok(Draft::new(move |stamp, batch| {
             for (dead, key) in &buried {
                 dead.bury(batch, &spot.partition, key);
             }
+            gone.buried(spot.bucket, buried.len());
             let docno = record::docno(stamp, 1, keys::slice_of(spot.bucket));
             let record = write(stamp, bytes, ttl, docno, |record| {
                 record.put(batch, &spot.partition, &spot.key);
@@ -459,12 +464,13 @@ impl ItemPlan {
         let bytes = self.unstamped(body);
         let charge_ru = charge::of_replace(old.text().len(), body.text.len(), 0);
         let answer = self.answer(200, charge_ru, body.ttl.is_some() && !default.is_on());
-        let spot = self.spot.clone();
+        let (spot, gone) = (self.spot.clone(), Arc::clone(&self.gone));
         let alive_before = expiry(&old, default);
         Ok(Draft::new(move |stamp, batch: &mut Batch| {
             for (dead, key) in &buried {
                 dead.bury(batch, &spot.partition, key);
             }
+            gone.buried(spot.bucket, buried.len());
             let record = write(stamp, bytes, ttl, old.docno, |record| {
                 record.put_over(&old, batch, &spot.partition, &spot.key);
             });

@@ -14,6 +14,7 @@ pub mod check;
 mod clerk;
 mod containers;
 mod databases;
+pub mod figures;
 mod head;
 mod items;
 mod keys;
@@ -42,9 +43,11 @@ use dayfly_storage::{
 use serde_json::json;
 
 use crate::catalog::{Catalog, CatalogView, ContainerRecord};
+use crate::check::Recounts;
 use crate::clerk::{Clerk, Desk};
 use crate::containers::Install;
 use crate::databases::Numbers;
+use crate::figures::Gone;
 use crate::head::State;
 use crate::items::ItemPlan;
 use crate::operation::{ContainerScope, Operation, WriteItem};
@@ -90,6 +93,10 @@ pub(crate) struct Shared {
     /// Where the purge stands.
     pub(crate) round: purge::Round,
     purged: AtomicU64,
+    /// What has expired and is gone.
+    pub(crate) gone: Arc<Gone>,
+    /// How the recounts ended.
+    pub(crate) recounts: Recounts,
 }
 
 impl Shared {
@@ -174,6 +181,8 @@ impl Engine {
             unfinished: AtomicBool::new(false),
             round: purge::Round::default(),
             purged: AtomicU64::new(0),
+            gone: Arc::default(),
+            recounts: Recounts::default(),
         });
         recover(&shared)?;
         let desk = Desk::open(Arc::clone(&shared)).map_err(|why| {
@@ -287,7 +296,7 @@ impl Engine {
             Ok(opened) => opened,
             Err(reply) => return Answer::ready(reply),
         };
-        match items::plan(&opened, write) {
+        match items::plan(&opened, write, &self.shared.gone) {
             Ok(plan) => {
                 let bucket = plan.bucket();
                 let ticket = commit(&*self.shared.store, bucket, plan);

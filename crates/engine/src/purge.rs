@@ -117,7 +117,10 @@ fn step(shared: &Shared, bucket: Bucket) -> dayfly_storage::Result<Step> {
         return Ok(Step::Idle);
     }
     match commit(&*shared.store, bucket, unit).wait() {
-        Ok(count) => Ok(Step::Removed(count)),
+        Ok(count) => {
+            shared.gone.purged(bucket, count);
+            Ok(Step::Removed(count))
+        }
         Err(error) => Err(error),
     }
 }

@@ -12,7 +12,7 @@ use dayfly_storage::{Bucket, Snapshot};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::catalog::Container;
+use crate::catalog::{Container, ContainerRecord};
 use crate::head::State;
 use crate::items::{Seen, Spot, look};
 use crate::keys;
@@ -119,38 +119,54 @@ pub(crate) fn standing(snapshot: &dyn Snapshot, container: &Container) -> Result
     Ok(standing)
 }
 
-/// How many items a container has whose `ttl` cannot be read.
-pub(crate) fn uninterpretable(snapshot: &dyn Snapshot, container: &Container) -> Result<u64> {
-    let now = Timestamp(snapshot.now());
-    let mut items = 0;
-    each_bucket(snapshot, container.buckets(), &mut |lives, policy| {
-        items += lives.alive(Class::Opaque, policy.cuts(now))?.items;
-        Ok(())
-    })
-    .map_err(storage_failed)?;
-    Ok(items)
+/// What the histogram of a container tells about now.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Now {
+    pub(crate) live: Count,
+    /// Dead and still there.
+    pub(crate) dead: Count,
+    /// When the oldest of it died.
+    pub(crate) oldest_dead: Option<Timestamp>,
+    pub(crate) never: Count,
+    /// Live items whose `ttl` cannot be read.
+    pub(crate) uninterpretable: u64,
 }
 
-/// When the oldest item died that is dead and still there.
-pub(crate) fn oldest_dead(
-    snapshot: &dyn Snapshot,
-    container: &Container,
-) -> Result<Option<Timestamp>> {
+/// How a container stands now.
+pub(crate) fn figures(snapshot: &dyn Snapshot, container: &ContainerRecord) -> Result<Now> {
     let now = Timestamp(snapshot.now());
-    let mut oldest: Option<Timestamp> = None;
+    let mut figures = Now::default();
     each_bucket(snapshot, container.buckets(), &mut |lives, policy| {
-        for class in Class::MORTAL {
-            let Some(second) = lives.oldest(class)? else { continue };
-            let life = match class {
-                Class::Explicit => Life::Explicit(second),
-                _ => Life::Inherit(second),
-            };
-            let died = policy.died_at(life, now);
-            oldest = oldest.into_iter().chain(died).min();
+        let standing = lives.standing(policy, now)?;
+        figures.live = figures.live.plus(standing.live);
+        figures.dead = figures.dead.plus(standing.dead);
+        figures.never = figures.never.plus(lives.all(Class::Never)?);
+        figures.uninterpretable += lives.alive(Class::Opaque, policy.cuts(now))?.items;
+        if standing.dead.items > 0 {
+            let oldest = oldest_dead(lives, policy, now)?;
+            figures.oldest_dead = figures.oldest_dead.into_iter().chain(oldest).min();
         }
         Ok(())
     })
     .map_err(storage_failed)?;
+    Ok(figures)
+}
+
+/// When the oldest item died that is dead and still there.
+fn oldest_dead(
+    lives: &Lives<'_>,
+    policy: Policy,
+    now: Timestamp,
+) -> dayfly_storage::Result<Option<Timestamp>> {
+    let mut oldest: Option<Timestamp> = None;
+    for class in [Class::Inherit, Class::Explicit, Class::Opaque] {
+        let Some(second) = lives.oldest(class)? else { continue };
+        let life = match class {
+            Class::Explicit => Life::Explicit(second),
+            _ => Life::Inherit(second),
+        };
+        oldest = oldest.into_iter().chain(policy.died_at(life, now)).min();
+    }
     Ok(oldest)
 }
 
@@ -186,12 +202,7 @@ fn ok(opened: &Opened, body: Value) -> Reply {
 pub(crate) fn status(opened: &Opened, purge: Value) -> Result<Reply> {
     let (snapshot, container) = (&*opened.snapshot, &*opened.container);
     let now = opened.now();
-    let standing = standing(snapshot, container)?;
-    let mut never = Count::default();
-    Figures { opened }.each(|lives, _| {
-        never = never.plus(lives.all(Class::Never)?);
-        Ok(())
-    })?;
+    let figures = figures(snapshot, &container.record)?;
     let mut history = History::default();
     for bucket in container.buckets() {
         let row = snapshot.get(bucket, &keys::policy_history()).map_err(storage_failed)?;
@@ -201,13 +212,13 @@ pub(crate) fn status(opened: &Opened, purge: Value) -> Result<Reply> {
         "now": now.0,
         "defaultTtl": container.record.ttl_at(now).to_json(),
         "pending": container.record.pending_json(now),
-        "live": count_json(standing.live),
-        "never": count_json(never),
-        "uninterpretable": uninterpretable(snapshot, container)?,
+        "live": count_json(figures.live),
+        "never": count_json(figures.never),
+        "uninterpretable": figures.uninterpretable,
         "backlog": {
-            "items": standing.dead.items,
-            "bytes": standing.dead.bytes,
-            "oldestExpiredAt": oldest_dead(snapshot, container)?.map(|at| at.0),
+            "items": figures.dead.items,
+            "bytes": figures.dead.bytes,
+            "oldestExpiredAt": figures.oldest_dead.map(|at| at.0),
         },
         "purge": purge,
         "history": history.0,
