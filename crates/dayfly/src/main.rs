@@ -7,11 +7,13 @@
 
 mod background;
 mod banner;
+mod command;
 mod config;
 mod connection;
 mod limits;
 mod listen;
 mod progress;
+mod recount;
 mod request;
 mod signals;
 mod tls;
@@ -41,6 +43,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 use crate::background::Background;
 use crate::config::{Checked, Config, Durability, LOG_VARIABLE, Place};
 use crate::connection::Host;
+use crate::recount::Recount;
 use crate::signals::Signals;
 use crate::tls::Tls;
 
@@ -50,25 +53,27 @@ const WORKERS_MAX: usize = 16;
 /// The settings were refused.
 const REFUSED: u8 = 2;
 
-/// The settings were good, but the server could not start.
+/// The settings were good, but the server could not start, or a command failed.
 const FAILED: u8 = 1;
 
 fn main() -> ExitCode {
-    let settings = match settings() {
-        Ok(settings) => settings,
-        Err(sentence) => return end(&sentence, REFUSED),
-    };
-    match run(&settings) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(sentence) => end(&sentence, FAILED),
+    // clap itself ends the process when an argument is unknown or cannot be read.
+    let config = Config::parse();
+    if let Err(sentence) = config::check_environment(std::env::vars_os().map(|(name, _)| name)) {
+        return end(&sentence, REFUSED);
     }
+    let outcome = match config.command {
+        Some(command) => command.run(),
+        None => match settings(config) {
+            Ok(settings) => run(&settings),
+            Err(sentence) => return end(&sentence, REFUSED),
+        },
+    };
+    outcome.map_or_else(|sentence| end(&sentence, FAILED), |()| ExitCode::SUCCESS)
 }
 
-/// The settings of this process. clap itself ends it when an argument is
-/// unknown or cannot be read.
-fn settings() -> Result<Checked, String> {
-    let config = Config::parse();
-    config::check_environment(std::env::vars_os().map(|(name, _)| name))?;
+/// The settings of the server.
+fn settings(config: Config) -> Result<Checked, String> {
     log_to_stderr()?;
     config.check()
 }
@@ -97,7 +102,12 @@ fn log_to_stderr() -> Result<(), String> {
 fn run(settings: &Checked) -> Result<(), String> {
     raise_file_limit();
     let store = open_store(settings)?;
-    let engine_settings = EngineSettings { strict: settings.strict, ..EngineSettings::default() };
+    let engine_settings = EngineSettings {
+        strict: settings.strict,
+        change_delay_seconds: settings.ttl_change_delay_seconds,
+        change_guard_percent: settings.ttl_change_guard_percent,
+        ..EngineSettings::default()
+    };
     let engine =
         Engine::open(Arc::clone(&store), engine_settings).map_err(|error| error.message)?;
     let engine = Arc::new(engine);
@@ -116,11 +126,12 @@ fn run(settings: &Checked) -> Result<(), String> {
             tracing::warn!(%error, "a purge did not finish");
         }
     })?;
+    let recount = Recount::start(Arc::clone(&engine))?;
 
     let runtime = runtime()?;
     let served = runtime.block_on(serve(settings, api, tls, &engine));
     runtime.shutdown_background();
-    drop((purge, tick));
+    drop((recount, purge, tick));
     let closed = engine.close().map_err(|error| error.message);
     served.and(closed)
 }

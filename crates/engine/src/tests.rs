@@ -8,6 +8,7 @@ use serde_json::json;
 
 use self::server::{Kind, Server};
 use crate::catalog::ContainerRecord;
+use crate::check::Recount;
 
 /// A container's record, for tests that need some.
 pub(crate) fn container_record() -> ContainerRecord {
@@ -106,6 +107,31 @@ fn items_that_never_expire_are_stepped_over_many_at_a_time() {
     let commits = server.commits();
     assert_eq!(server.purge(), 1);
     assert!(server.commits() - commits <= 2);
+}
+
+#[test]
+fn a_recount_finds_figures_that_are_wrong() {
+    let mut server = Server::new(Kind::Memory { slices: 1 });
+    assert_eq!(server.recount(7, || true), Recount::LeftOut, "there is no container");
+    server.make_container(Some(5), &["/email"]);
+    assert_eq!(server.recount(7, || true), Recount::Right);
+    for id in 0..1500 {
+        server.create(json!({"id": id.to_string(), "pk": id, "email": 1, "ttl": 1 + id})).unwrap();
+    }
+    server.clock(1100);
+    server.purge();
+    let mut rests = 0;
+    let rest = || {
+        rests += 1;
+        true
+    };
+    assert_eq!(server.recount(u64::MAX, rest), Recount::Right);
+    assert_eq!(rests, 2, "1400 items are two chunks");
+    assert_eq!(server.recount(0, || false), Recount::LeftOut, "told to stop");
+    server.damage_figures();
+    let container = "d/c".to_owned();
+    assert_eq!(server.recount(0, || true), Recount::Wrong { container });
+    assert_eq!(server.recounts(), [2, 1, 2]);
 }
 
 #[test]

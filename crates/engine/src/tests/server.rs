@@ -2,6 +2,7 @@
 //! calls it.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use dayfly_model::json;
 use dayfly_model::partition_key::PartitionKey;
@@ -10,6 +11,7 @@ use dayfly_storage::clock::HandWall;
 use dayfly_storage::{Direction, Disk, Local, LocalOptions, Memory, Pair, Store};
 use serde_json::Value;
 
+use crate::check::Recount;
 use crate::operation::{
     Act, Condition, ContainerScope, ItemAddress, Operation, Page, Part, Replacement, WriteItem,
 };
@@ -83,6 +85,27 @@ impl Server {
 
     pub(super) fn purge(&self) -> usize {
         self.engine().purge_all().unwrap()
+    }
+
+    pub(super) fn recount(&self, pick: u64, rest: impl FnMut() -> bool) -> Recount {
+        self.engine().recount(pick, rest).unwrap()
+    }
+
+    /// How many recounts were right, wrong, and left out.
+    pub(super) fn recounts(&self) -> [u64; 3] {
+        let recounts = self.engine().recounts();
+        [&recounts.right, &recounts.wrong, &recounts.left_out]
+            .map(|counter| counter.load(Ordering::Relaxed))
+    }
+
+    /// Takes away a row of the life histogram.
+    pub(super) fn damage_figures(&self) {
+        let store = &self.engine().shared.store;
+        for bucket in store.buckets() {
+            if keys::container_of(bucket).is_some() {
+                store.clear(bucket, &keys::all_lives(), 1).unwrap();
+            }
+        }
     }
 
     fn run(&self, operation: Operation) -> Result<Success, ErrorKind> {
