@@ -210,6 +210,20 @@ fn a_change_over_the_guard_is_refused() {
 }
 
 #[test]
+fn a_delayed_change_is_shown() {
+    let server = Server::start(&["--ttl-change-delay", "60"]);
+    fill(&server);
+    let body = r#"{"id":"carts","partitionKey":{"paths":["/pk"]},"defaultTtl":5}"#;
+    let replaced = send(&server, "PUT", "/dbs/my%20shop/colls/carts", body);
+    assert!(
+        replaced.body.contains(r#""_pendingDefaultTtl":{"defaultTtl":5,"at":"#),
+        "{replaced:?}"
+    );
+    let status = says(&server, &["status", "my shop/carts"]);
+    assert!(status.contains("default ttl     3600 s\npending         5 s from 20"), "{status}");
+}
+
+#[test]
 fn a_part_of_the_figures_is_recounted_after_the_start() {
     let folder = tempfile::tempdir().unwrap();
     let first = Server::start_in(folder.path(), &[]);
