@@ -48,6 +48,11 @@ pub struct AllFigures {
     pub left_out: usize,
 }
 
+/// How many containers are counted. When there are more, counting starts anew,
+/// as after a restart: containers that are no more are forgotten only when
+/// somebody asks for the figures.
+const COUNTED_MAX: usize = 100_000;
+
 /// How many expired items are gone since the start, by container.
 #[derive(Default)]
 pub(crate) struct Gone(Mutex<HashMap<u32, Went>>);
@@ -75,7 +80,11 @@ impl Gone {
         if items > 0
             && let Some(container) = keys::container_of(bucket)
         {
-            add(self.lock().entry(container).or_default(), items as u64);
+            let mut all = self.lock();
+            if all.len() >= COUNTED_MAX {
+                all.clear();
+            }
+            add(all.entry(container).or_default(), items as u64);
         }
     }
 
@@ -157,4 +166,35 @@ pub(crate) fn named(
         named.push((format!("{database}/{}", record.definition.id), record));
     }
     Ok(named)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_expired_is_never_shown_as_less() {
+        let gone = Gone::default();
+        let bucket = keys::bucket(1, 0);
+        assert_eq!(gone.shown(1, 5), (0, 5));
+        gone.purged(bucket, 2);
+        // The histogram was read before the purge was counted, or after it.
+        assert_eq!(gone.shown(1, 2), (2, 5));
+        gone.buried(bucket, 1);
+        assert_eq!(gone.shown(1, 2), (2, 5));
+        assert_eq!(gone.shown(1, 3), (2, 6));
+    }
+
+    #[test]
+    fn nobody_is_counted_for_ever() {
+        let gone = Gone::default();
+        gone.purged(keys::bucket(1, 0), 1);
+        gone.purged(keys::bucket(2, 0), 1);
+        gone.keep(&HashSet::from([2]));
+        assert_eq!((gone.shown(1, 0), gone.shown(2, 0)), ((0, 0), (1, 1)));
+        for container in 1..=100_001 {
+            gone.purged(keys::bucket(container, 0), 1);
+        }
+        assert!(gone.lock().len() <= COUNTED_MAX);
+    }
 }
