@@ -65,17 +65,16 @@ pub fn take(body: &Bytes, drop: &[&str]) -> Result<ObjectText> {
     if binary::is_binary(body) {
         return rewrite(&binary::to_text(body)?, drop);
     }
-    match Outline::of(body, drop) {
-        Some(outline) => Ok(ObjectText { text: body.clone(), outline }),
-        None => rewrite(body, drop),
-    }
+    let Some(outline) = Outline::of(body, drop) else { return rewrite(body, drop) };
+    Ok(match outline.cut(body) {
+        Some(kept) => ObjectText::outlined(kept),
+        None => ObjectText { text: body.clone(), outline },
+    })
 }
 
 fn rewrite(bytes: &[u8], drop: &[&str]) -> Result<ObjectText> {
     let text = str::from_utf8(bytes).map_err(invalid)?;
-    let text: Bytes = compact::object(text, drop).map_err(invalid)?.into();
-    let outline = Outline::of(&text, &[]).unwrap_or_default();
-    Ok(ObjectText { text, outline })
+    compact::object(text, drop).map(ObjectText::outlined).map_err(invalid)
 }
 
 /// The value under `path` in the text of an object.
@@ -116,6 +115,13 @@ impl Lookup for ObjectText {
 }
 
 impl ObjectText {
+    /// Of text that is compact.
+    fn outlined(text: impl Into<Bytes>) -> ObjectText {
+        let text = text.into();
+        let outline = Outline::of(&text, &[]).unwrap_or_default();
+        ObjectText { text, outline }
+    }
+
     /// The text.
     pub fn as_str(&self) -> &str {
         str::from_utf8(&self.text).unwrap_or_default()

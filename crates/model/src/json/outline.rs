@@ -5,9 +5,13 @@
 //! proves it, and notes the properties of the object at the top; then nothing
 //! is written, and nobody who wants a property reads past the others again.
 //!
+//! An item that was read, changed and sent back brings properties of ours along,
+//! which are to be left out. They are cut out of the text, and the rest is
+//! copied.
+//!
 //! A text of which this is not certain is left to that pass: one with white
-//! space, a key twice, a property to leave out, another spelling than ours, or
-//! a fault. So there is one place that makes text, and one that words errors.
+//! space, a key twice, another spelling than ours, or a fault. So there is one
+//! place that spells, and one that words errors.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -30,6 +34,8 @@ pub(super) struct Outline {
     noted: Vec<Property>,
     /// Whether all properties are noted.
     complete: bool,
+    /// The properties to leave out, in the order of the text.
+    cuts: Vec<Range<usize>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -51,14 +57,36 @@ pub(super) enum Noted {
 }
 
 impl Outline {
-    /// The outline of `text`, if it is the compact text of an object without
-    /// any property named in `drop`.
+    /// The outline of `text`, if it is the compact text of an object, from which
+    /// the properties named in `drop` are to be cut.
     pub(super) fn of(text: &[u8], drop: &[&str]) -> Option<Outline> {
         let mut look = Look { text, at: 0, ascii: true, keys: Vec::new() };
         let outline = look.top(drop)?;
         let whole = look.at == text.len();
         // What is outside of strings was compared byte by byte.
         (whole && (look.ascii || str::from_utf8(text).is_ok())).then_some(outline)
+    }
+
+    /// What is left of `text`, of which this is the outline; `None` when nothing
+    /// is cut.
+    pub(super) fn cut(&self, text: &[u8]) -> Option<Vec<u8>> {
+        if self.cuts.is_empty() {
+            return None;
+        }
+        let mut kept = Vec::with_capacity(text.len());
+        let mut from = 0;
+        for cut in &self.cuts {
+            kept.extend_from_slice(text.get(from..cut.start)?);
+            from = cut.end;
+            // One comma goes with the property: the one after it, or before.
+            if text.get(from) == Some(&b',') {
+                from += 1;
+            } else if kept.last() == Some(&b',') {
+                kept.pop();
+            }
+        }
+        kept.extend_from_slice(text.get(from..)?);
+        Some(kept)
     }
 
     /// Where in `text`, of which this is the outline, the value of `name` is.
@@ -110,11 +138,13 @@ impl<'a> Look<'a> {
 
     /// The object at the top.
     fn top(&mut self, drop: &[&str]) -> Option<Outline> {
-        let mut outline = Outline { noted: Vec::new(), complete: true };
+        let mut outline = Outline { complete: true, ..Outline::default() };
         self.members(1, |text, property| {
             let key = text.get(property.key.clone())?;
             if drop.iter().any(|name| name.as_bytes() == key) {
-                return None;
+                let quote = property.key.start - 1;
+                outline.cuts.push(quote..property.value.end);
+                return Some(());
             }
             outline.complete = outline.noted.len() < NOTED_MAX;
             if outline.complete {
