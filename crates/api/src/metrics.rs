@@ -46,11 +46,12 @@ pub(crate) fn render(engine: &Engine, requests: &Requests) -> String {
 }
 
 fn store(page: &mut Page, engine: &Engine) {
-    let figures = engine.figures();
+    let (figures, clock) = (engine.figures(), engine.glance());
     let counters = [
         ("dayfly_commits_total", "Writes that were committed.", figures.commits),
         ("dayfly_commit_groups_total", "Groups that were written.", figures.groups),
         ("dayfly_redrafts_total", "Drafts that the committer ran again.", figures.redrafts),
+        ("dayfly_clock_jumps_total", "Jumps of the system's clock that were held.", clock.jumps),
     ];
     for (name, help, value) in counters {
         page.single(name, "counter", help, value);
@@ -70,6 +71,18 @@ fn store(page: &mut Page, engine: &Engine) {
     for (name, help, value) in seconds {
         page.single(name, "counter", help, value);
     }
+    page.single(
+        "dayfly_clock_jump_held",
+        "gauge",
+        "1 while a jump of the system's clock is held.",
+        u8::from(clock.held),
+    );
+    page.single(
+        "dayfly_clock_frozen_seconds",
+        "gauge",
+        "How far the system's clock is behind; time stands still until it has caught up.",
+        clock.behind_seconds,
+    );
     page.single("dayfly_disk_bytes", "gauge", "Bytes on disk.", figures.disk_bytes);
     if let Some(free) = figures.free_bytes {
         page.single("dayfly_disk_free_bytes", "gauge", "Bytes free on that disk.", free);

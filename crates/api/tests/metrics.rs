@@ -13,12 +13,11 @@ mod server;
 
 use std::collections::{HashMap, HashSet};
 
-use dayfly_engine::EngineSettings;
-use server::{Engine, Server};
+use server::{Engine, Mode, Server};
 
 /// A server with the database `d`.
 fn server() -> Server {
-    let server = Server::new(Engine::Memory { slices: 4 }, EngineSettings::default());
+    let server = Server::new(Engine::Memory { slices: 4 }, Mode::default());
     server.clock(1000);
     send(&server, "POST", "/dbs", r#"{"id":"d"}"#);
     server

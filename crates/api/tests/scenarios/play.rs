@@ -4,12 +4,11 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use bytes::Bytes;
-use dayfly_engine::EngineSettings;
 use http::Response;
 use serde_json::{Map, Value};
 
 use crate::script::{Act, Expected, Request, Step, parse};
-use crate::server::{Engine, Server};
+use crate::server::{Engine, Mode, Server};
 
 /// Left out of whole bodies.
 const SYSTEM: &[&str] = &[
@@ -31,19 +30,20 @@ pub(crate) fn script(path: &Path, engine: Engine) -> Result<(), String> {
     let folder = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
     let text = std::fs::read_to_string(path).map_err(|why| format!("{name}: {why}"))?;
     let steps = parse(&text).map_err(|why| format!("{folder}/{name}, {why}"))?;
-    let mut settings = EngineSettings::default();
+    let mut mode = Mode::default();
     let mut engine = engine;
     for step in &steps {
         match step.act {
-            Act::Strict => settings.strict = true,
+            Act::Strict => mode.engine.strict = true,
             Act::OneBucket => engine = engine.with_one_bucket(),
-            Act::ChangeDelay(seconds) => settings.change_delay_seconds = seconds,
-            Act::ChangeGuard(percent) => settings.change_guard_percent = Some(percent),
+            Act::ChangeDelay(seconds) => mode.engine.change_delay_seconds = seconds,
+            Act::ChangeGuard(percent) => mode.engine.change_guard_percent = Some(percent),
+            Act::NoTestClock => mode.no_test_clock = true,
             _ => {}
         }
     }
     let mut player = Player {
-        server: Server::new(engine, settings),
+        server: Server::new(engine, mode),
         kept: HashMap::new(),
         last: None,
         lines: text.lines().map(ToOwned::to_owned).collect(),
@@ -73,8 +73,15 @@ struct Player {
 impl Player {
     fn step(&mut self, step: &Step) -> Result<(), String> {
         match &step.act {
-            Act::Strict | Act::OneBucket | Act::ChangeDelay(_) | Act::ChangeGuard(_) => {}
+            Act::Strict
+            | Act::OneBucket
+            | Act::ChangeDelay(_)
+            | Act::ChangeGuard(_)
+            | Act::NoTestClock => {}
             Act::Clock(second) => self.server.clock(*second),
+            Act::Pass(seconds) => self.server.wall.pass(*seconds),
+            Act::Jump(second) => self.server.wall.jump(*second),
+            Act::Tick => self.server.tick(),
             Act::Purge => self.server.purge(),
             Act::Restart => self.server.restart(),
             Act::Crash => self.server.crash(),
@@ -121,9 +128,11 @@ impl Player {
     fn check_body(&mut self, request: &Request, said: &str) -> Result<(), String> {
         match &request.expected {
             Expected::Nothing => Ok(()),
+            Expected::Part(part) if said.lines().any(|line| line == part) => Ok(()),
             Expected::Part(part) => {
-                let part: Value = serde_json::from_str(&self.fill(part))
-                    .map_err(|why| format!("the expected part is not JSON: {why}"))?;
+                let part: Value = serde_json::from_str(&self.fill(part)).map_err(|why| {
+                    format!("the expected part is not JSON, and no line of a text: {why}")
+                })?;
                 let body = serde_json::from_str(said).map_err(|_| format!("not JSON: {said}"))?;
                 check_part("", &part, Some(&body)).map_err(|why| format!("{why}\n  in {said}"))
             }

@@ -13,7 +13,11 @@ pub(crate) enum Act {
     OneBucket,
     ChangeDelay(u64),
     ChangeGuard(f64),
+    NoTestClock,
     Clock(u64),
+    Pass(u64),
+    Jump(u64),
+    Tick,
     Purge,
     Restart,
     Crash,
@@ -58,13 +62,15 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Step>, String> {
             [first, ..] if first.starts_with('#') => continue,
             ["strict"] => Act::Strict,
             ["one-bucket"] => Act::OneBucket,
-            ["ttl-change-delay", seconds] => {
-                Act::ChangeDelay(seconds.parse().map_err(|_| at(line, "a bad delay"))?)
-            }
+            ["ttl-change-delay", seconds] => Act::ChangeDelay(number(line, seconds)?),
             ["ttl-change-guard", percent] => {
                 Act::ChangeGuard(percent.parse().map_err(|_| at(line, "a bad guard"))?)
             }
-            ["clock", second] => Act::Clock(second.parse().map_err(|_| at(line, "a bad second"))?),
+            ["no-test-clock"] => Act::NoTestClock,
+            ["clock", second] => Act::Clock(number(line, second)?),
+            ["pass", seconds] => Act::Pass(number(line, seconds)?),
+            ["jump", second] => Act::Jump(number(line, second)?),
+            ["tick"] => Act::Tick,
             ["purge"] => Act::Purge,
             ["restart"] => Act::Restart,
             ["crash"] => Act::Crash,
@@ -133,6 +139,10 @@ fn continue_answer(request: &mut Request, line: usize, answer: &str) -> Result<(
         Expected::Whole(rest.to_owned())
     };
     Ok(())
+}
+
+fn number(line: usize, text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| at(line, "a bad number of seconds"))
 }
 
 fn at(line: usize, what: &str) -> String {
