@@ -20,6 +20,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use dayfly_engine::operation::Operation;
+pub use dayfly_engine::reply::Pieces;
 use dayfly_engine::reply::{Reply, Success};
 use dayfly_engine::{Answer, Engine};
 use dayfly_model::{Error, ErrorKind, Result, Timestamp};
@@ -84,7 +85,7 @@ impl Api {
     }
 
     /// Answers one request. Never fails: a failure is an answer too.
-    pub async fn handle(&self, incoming: Incoming) -> Response<Bytes> {
+    pub async fn handle(&self, incoming: Incoming) -> Response<Pieces> {
         let started = instant();
         let activity_id = activity_id(&incoming.parts);
         let answer = self.answer(&incoming).unwrap_or_else(Said::failed);
@@ -132,7 +133,7 @@ impl Api {
     }
 
     /// What the listener refuses by itself, with all the usual headers.
-    pub fn refuse(&self, error: Error) -> Response<Bytes> {
+    pub fn refuse(&self, error: Error) -> Response<Pieces> {
         self.respond(Said::failed(error), new_activity_id(), instant())
     }
 
@@ -237,7 +238,7 @@ impl Api {
         Ok(Said::Reply(reply))
     }
 
-    fn respond(&self, said: Said, activity_id: String, started: Instant) -> Response<Bytes> {
+    fn respond(&self, said: Said, activity_id: String, started: Instant) -> Response<Pieces> {
         let context = Context {
             activity_id,
             wall: &*self.settings.wall,
@@ -249,7 +250,7 @@ impl Api {
             Said::Reply(reply) => (reply, None),
             Said::Operation(answer) => (answer.wait(), None),
             Said::Page(kind, body) => {
-                let success = Success { status: 200, body, ..Success::default() };
+                let success = Success { status: 200, body: body.into(), ..Success::default() };
                 let reply = Reply { outcome: Ok(success), now: None, charge_ru: 0.0, place: None };
                 (reply, Some(kind))
             }

@@ -158,7 +158,7 @@ impl Server {
         }
         let (parts, ()) = request.body(()).unwrap().into_parts();
         let incoming = Incoming { parts, body: body.into(), secure: false };
-        running.runtime.block_on(running.api.handle(incoming))
+        running.runtime.block_on(running.api.handle(incoming)).map(|body| body.to_vec().into())
     }
 }
 

@@ -149,7 +149,7 @@ impl Server {
             condition: Condition::default(),
             minimal: false,
         }))?;
-        Ok(serde_json::from_slice(&success.body).unwrap_or(Value::from(success.status)))
+        Ok(serde_json::from_slice(&success.body.to_vec()).unwrap_or(Value::from(success.status)))
     }
 
     pub(super) fn create(&self, item: Value) -> Result<Value, ErrorKind> {
@@ -174,7 +174,7 @@ impl Server {
         let item = ItemAddress { id: id.to_owned(), partition_key };
         let condition = Condition::default();
         let success = self.run(Operation::ReadItem { at: at(), item, condition })?;
-        Ok(serde_json::from_slice(&success.body).unwrap())
+        Ok(serde_json::from_slice(&success.body.to_vec()).unwrap())
     }
 
     /// All items, read in pages of `limit`.
@@ -185,7 +185,7 @@ impl Server {
             let page = Page { limit: Some(limit), continuation };
             let part = Part::default();
             let success = self.run(Operation::ListItems { at: at(), part, page }).unwrap();
-            let body: Value = serde_json::from_slice(&success.body).unwrap();
+            let body: Value = serde_json::from_slice(&success.body.to_vec()).unwrap();
             items.extend(body["Documents"].as_array().unwrap().clone());
             continuation = success.continuation;
             if continuation.is_none() {
