@@ -162,6 +162,7 @@ impl<B: Backend> Shared<B> {
             self.failed(turn, error.clone());
             return Err(error);
         }
+        self.queue.synced();
         lock(&self.state).clock.leased(lease);
         Ok(())
     }
