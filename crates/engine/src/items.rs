@@ -20,6 +20,7 @@ use crate::catalog::{Container, not_found};
 use crate::head::State;
 use crate::keys::{self, ItemKey, Partition};
 use crate::operation::{Act, Condition, ItemAddress, WriteItem};
+use crate::purge::{Deadlines, Tell};
 use crate::record::{self, Record, Seal, Unstamped};
 use crate::reply::{Place, Reply, Success, storage_failed};
 use crate::scope::Opened;
@@ -214,7 +215,11 @@ fn expected_key(
 
 /// Reads a write as far as it can be read without looking at the store's
 /// items, and makes the plan for it.
-pub(crate) fn plan(opened: &Opened, write: WriteItem) -> Result<ItemPlan> {
+pub(crate) fn plan(
+    opened: &Opened,
+    write: WriteItem,
+    deadlines: &Arc<Deadlines>,
+) -> Result<ItemPlan> {
     let container = &opened.container;
     let given = expected_key(container, write.partition_key.clone())?;
     let (act, spot) = match write.act {
@@ -243,6 +248,7 @@ pub(crate) fn plan(opened: &Opened, write: WriteItem) -> Result<ItemPlan> {
         body,
         condition: write.condition,
         minimal: write.minimal,
+        deadlines: Arc::clone(deadlines),
     })
 }
 
@@ -334,6 +340,7 @@ pub(crate) struct ItemPlan {
     body: Option<Body>,
     condition: Condition,
     minimal: bool,
+    deadlines: Arc<Deadlines>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -355,6 +362,8 @@ pub(crate) struct Written {
     minimal: bool,
     charge_ru: f64,
     now: Timestamp,
+    /// Tells the purge when the new version dies, once all can see it.
+    tell: Option<Tell>,
 }
 
 impl ItemPlan {
@@ -416,7 +425,7 @@ impl ItemPlan {
         buried.extend(dead.map(|dead| (dead, self.spot.key.clone())));
         let bytes = self.unstamped(body);
         let charge_ru = charge::of_create(body.text.len(), 0);
-        let answer = self.answer(201, charge_ru);
+        let answer = self.answer(201, charge_ru, default);
         let spot = self.spot.clone();
         Ok(Draft::new(move |stamp, batch| {
             for (dead, key) in &buried {
@@ -444,7 +453,7 @@ impl ItemPlan {
         let buried = self.free_unique_keys(view, body, cuts)?;
         let bytes = self.unstamped(body);
         let charge_ru = charge::of_replace(old.text().len(), body.text.len(), 0);
-        let answer = self.answer(200, charge_ru);
+        let answer = self.answer(200, charge_ru, default);
         let spot = self.spot.clone();
         let alive_before = expiry(&old, default);
         Ok(Draft::new(move |stamp, batch: &mut Batch| {
@@ -461,7 +470,7 @@ impl ItemPlan {
 
     fn delete(&self, old: Record, default: ContainerTtl) -> Result<Draft<Written>> {
         self.check_condition(&old)?;
-        let answer = self.answer(204, charge::of_delete(old.text().len(), 0));
+        let answer = self.answer(204, charge::of_delete(old.text().len(), 0), default);
         let spot = self.spot.clone();
         let alive_before = expiry(&old, default);
         Ok(Draft::new(move |stamp, batch: &mut Batch| {
@@ -519,16 +528,21 @@ impl ItemPlan {
         &self,
         status: u16,
         charge_ru: f64,
+        default: ContainerTtl,
     ) -> impl FnOnce(Stamp, Option<Record>) -> Written + Send + 'static {
         let container = Arc::clone(&self.container);
         let mut place = self.spot.place(&self.container, 0);
         let minimal = self.minimal;
+        let (deadlines, bucket) = (Arc::clone(&self.deadlines), self.spot.bucket);
         move |stamp, record| {
             for (_, lsn) in &mut place.ranges {
                 *lsn = stamp.lsn;
             }
             let now = Timestamp(stamp.ts);
-            Written { container, place, status, record, lsn: stamp.lsn, minimal, charge_ru, now }
+            let dies = record.as_ref().and_then(|record| record.life.expires_at(default));
+            let tell = dies.map(|at| Tell { deadlines, bucket, at: at.0 });
+            let lsn = stamp.lsn;
+            Written { container, place, status, record, lsn, minimal, charge_ru, now, tell }
         }
     }
 }
@@ -553,6 +567,7 @@ impl Plan for ItemPlan {
 impl Written {
     /// The answer as clients see it.
     pub(crate) fn into_reply(self) -> Reply {
+        drop(self.tell);
         let mut success = Success { status: self.status, ..Success::default() };
         if let Some(record) = &self.record {
             let etag = record.etag(&self.container);

@@ -225,6 +225,11 @@ pub(crate) fn due_between(after: Option<&[u8]>, until: Timestamp) -> KeyRange {
     KeyRange { start, end: due(Timestamp(until.0.saturating_add(1)), 0) }
 }
 
+/// When the item of a queue row is due.
+pub(crate) fn due_second(key: &[u8]) -> Option<u64> {
+    Some(u64::from_be_bytes(key.strip_prefix(b"x")?.get(..8)?.try_into().ok()?))
+}
+
 pub(crate) fn purge_cursor() -> Vec<u8> {
     b"q".to_vec()
 }

@@ -81,7 +81,7 @@ impl Server {
         self.engine().run(Operation::ReadTime).wait().now.unwrap()
     }
 
-    pub(super) fn purge(&self) -> usize {
+    pub(super) fn purge(&self) -> u64 {
         self.engine().purge_all().unwrap()
     }
 
