@@ -31,7 +31,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use dayfly_model::{Error, ErrorKind, Result, Timestamp};
-use dayfly_storage::{Bucket, commit};
+use dayfly_storage::{Bucket, Second, commit};
 use serde_json::json;
 
 pub(crate) use self::clear::clear_bucket;
@@ -134,6 +134,15 @@ impl Purge {
         self.stop.tell();
     }
 
+    /// A container's bucket is gone, and nothing is kept of it here.
+    fn forget(&self, bucket: Bucket) {
+        self.deadlines.forget(bucket);
+        if let Some(container) = keys::container_of(bucket) {
+            self.tally.forget(container);
+            lock(&self.paused).containers.remove(&container);
+        }
+    }
+
     /// What was done since the start.
     pub(crate) fn figures(&self) -> PurgeFigures {
         self.tally.figures()
@@ -176,7 +185,7 @@ pub(crate) fn turn(shared: &Shared) -> Duration {
     if clears {
         stuck = !clear_in_turn(shared, pace);
     } else if let Some(bucket) = purge.deadlines.take() {
-        bury_in_turn(shared, bucket, pace);
+        bury_in_turn(shared, bucket, pace, clock.now);
     }
 
     let backlog = purge.deadlines.wake(shared.store.glance().now)
@@ -186,7 +195,7 @@ pub(crate) fn turn(shared: &Shared) -> Duration {
 
 /// Gives `bucket` its turn. What fails, or panics, is tried again later; the
 /// others go on.
-fn bury_in_turn(shared: &Shared, bucket: Bucket, pace: Pace) {
+fn bury_in_turn(shared: &Shared, bucket: Bucket, pace: Pace, now: Second) {
     let purge = &shared.purge;
     let container = keys::container_of(bucket);
     if purge.is_paused(container) {
@@ -199,18 +208,19 @@ fn bury_in_turn(shared: &Shared, bucket: Bucket, pace: Pace) {
         Err(dayfly_storage::Error::Unavailable(why))
     });
     let (after, failure) = match stepped {
+        // The store's time may stand a little behind what a glance shows.
+        Ok(After::Next(Some(at))) => (After::Next(Some(at.max(now.saturating_add(1)))), None),
         Ok(after) => (after, None),
         Err(error) => {
             tracing::warn!(%error, bucket = bucket.0, "a purge failed and is tried again");
-            (After::Failed(shared.store.glance().now), Some(error.to_string()))
+            (After::Failed(now), Some(error.to_string()))
         }
     };
     purge.deadlines.settle(bucket, after);
-    let Some(container) = container else { return };
-    purge.tally.looked(container, failure);
     if after == After::Gone {
-        purge.tally.forget(container);
-        lock(&purge.paused).containers.remove(&container);
+        purge.forget(bucket);
+    } else if let Some(container) = container {
+        purge.tally.looked(container, failure);
     }
 }
 

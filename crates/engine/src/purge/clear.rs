@@ -104,6 +104,7 @@ fn clear_some(shared: &Shared, bucket: Bucket, pace: Pace) -> Result<()> {
 /// Forgets a bucket that is empty, then that it was condemned.
 fn forget(shared: &Shared, bucket: Bucket) -> Result<()> {
     shared.store.forget(bucket).map_err(storage_failed)?;
+    shared.purge.forget(bucket);
     let reply = Clerk::new(shared).commit(CatalogPlan::frees(move |_: &View<'_>| {
         Ok(Draft::new(move |stamp: Stamp, batch: &mut Batch| {
             batch.delete(keys::condemned(bucket));

@@ -75,10 +75,14 @@ impl Deadlines {
     /// Something in `bucket` dies at `at`. Nearly always something else dies
     /// before it; then this is a comparison.
     pub(crate) fn tell(&self, bucket: Bucket, at: Second) {
-        let known = self.known(bucket);
-        if known.due.load(Ordering::Acquire) > at {
-            lock(&self.line).lower(bucket, &known, at);
+        let earlier = |known: &Arc<Known>| known.due.load(Ordering::Acquire) <= at;
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        if known.get(&bucket).is_some_and(earlier) {
+            return;
         }
+        drop(known);
+        let known = self.known(bucket);
+        lock(&self.line).lower(bucket, &known, at);
     }
 
     /// The policy of `bucket` changed at `at`, so it needs a new look.
@@ -139,9 +143,8 @@ impl Deadlines {
             After::Next(Some(at)) => line.lower(bucket, &known, at),
             After::Next(None) => {}
             After::Gone => {
-                line.waiting.remove(&(known.due.load(Ordering::Acquire), bucket));
-                let known = self.known.write();
-                known.unwrap_or_else(PoisonError::into_inner).remove(&bucket);
+                drop(line);
+                self.forget(bucket);
             }
             After::Failed(now) => {
                 let times = line.failures.entry(bucket).or_default();
@@ -150,6 +153,15 @@ impl Deadlines {
                 line.lower(bucket, &known, now.saturating_add(pause));
             }
         }
+    }
+
+    /// The bucket is gone.
+    pub(super) fn forget(&self, bucket: Bucket) {
+        let known = self.known(bucket);
+        let mut line = lock(&self.line);
+        line.waiting.remove(&(known.due.load(Ordering::Acquire), bucket));
+        line.failures.remove(&bucket);
+        self.known.write().unwrap_or_else(PoisonError::into_inner).remove(&bucket);
     }
 
     /// The containers whose turn has come.

@@ -3,14 +3,15 @@
 //! A unit of the purge joins the next group of commits, so it costs users what
 //! it adds to that group. While they are busy units are small, one to a group;
 //! the less they do, the larger units become. A rider never causes a sync
-//! within 50 ms of the last one, and that is the pace on an idle server.
+//! within 50 ms of the last one, and that is the pace on an idle server. One
+//! unit at a time means about one for every other group on a busy one.
 //!
 //! | users' commits/s | items a unit | rest before it |
 //! |------------------|--------------|----------------|
 //! | less than 5      | 512          | none           |
 //! | less than 50     | 128          | none           |
 //! | less than 500    | 32           | 1 ms           |
-//! | more             | 12           | 2 ms           |
+//! | more             | 16           | 1 ms           |
 //!
 //! When writes are slow and users are there, units are smallest, and rest as
 //! long as a write takes. When the disk is nearly full the purge goes first:
@@ -102,7 +103,7 @@ impl Pacer for ByUsers {
         } else if users < 500.0 {
             rides(32, ms(1))
         } else {
-            rides(12, ms(2))
+            rides(16, ms(1))
         }
     }
 }
@@ -200,8 +201,8 @@ mod tests {
             (load(49.0, 2.0), 128, 0, Rides),
             (load(50.0, 2.0), 32, 1, Rides),
             (load(499.0, 2.0), 32, 1, Rides),
-            (load(500.0, 2.0), 12, 2, Rides),
-            (load(f64::INFINITY, 0.0), 12, 2, Rides),
+            (load(500.0, 2.0), 16, 1, Rides),
+            (load(f64::INFINITY, 0.0), 16, 1, Rides),
             (load(5.0, 80.0), 8, 80, Rides),
             (load(500.0, 5000.0), 8, 1000, Rides),
             (load(0.0, 80.0), 512, 0, Rides),

@@ -168,8 +168,9 @@ fn walk_feed(
     if cut == Timestamp(0) {
         return Ok(walk);
     }
+    // One row more than is taken, to see whether it is due too.
+    let mut rows_max = items_max + 1;
     for _ in 0..STRIDES {
-        let rows_max = ROWS.max(items_max);
         let range = keys::feed_after(*at);
         let rows = snapshot.scan(bucket, &range, Direction::Forward, rows_max)?;
         walk.more = rows.len() == rows_max;
@@ -191,6 +192,7 @@ fn walk_feed(
         if !walk.more || !walk.candidates.is_empty() {
             break;
         }
+        rows_max = ROWS.max(items_max + 1);
     }
     Ok(walk)
 }

@@ -7,7 +7,7 @@ use dayfly_model::{ErrorKind, Timestamp};
 use dayfly_storage::Error;
 use serde_json::json;
 
-use super::server::{Kind, Server};
+use super::server::{Kind, Server, creation};
 use crate::operation::Operation;
 use crate::{PurgeState, keys, purge};
 
@@ -158,9 +158,25 @@ fn a_short_ttl_under_a_long_one_is_not_missed() {
 #[test]
 fn a_write_whose_client_went_away_is_not_missed() {
     let mut server = server(Some(1000));
-    drop(server.engine().run(server.creation(&json!({"id": "a", "pk": 1, "ttl": 3}))));
+    drop(server.engine().run(creation(&json!({"id": "a", "pk": 1, "ttl": 3}))));
     assert_eq!(next_look(&server), Some(1003));
     server.clock(1003);
+    assert_eq!(server.turns(), 1);
+}
+
+#[test]
+fn a_write_beside_a_look_is_not_missed() {
+    let mut server = server(Some(1000));
+    create(&server, 0..1, Some(5));
+    server.clock(1005);
+    server.watched().park_rider();
+    std::thread::scope(|scope| {
+        scope.spawn(|| server.turn());
+        // The look that this unit comes from does not show the new item.
+        server.watched().before_parked(|| create(&server, 1..2, Some(3)));
+    });
+    assert_eq!(next_look(&server), Some(1008));
+    server.clock(1008);
     assert_eq!(server.turns(), 1);
 }
 
@@ -235,14 +251,14 @@ fn both_queues_of_a_bucket_get_their_share() {
 #[test]
 fn a_unit_of_large_items_is_small() {
     let mut server = server(Some(5));
-    for id in 0..12 {
+    for id in 0..16 {
         let text = "x".repeat(30_000);
         server.create(json!({"id": id.to_string(), "pk": id, "text": text})).unwrap();
     }
     server.clock(1005);
     server.turn();
     assert_eq!(server.engine().purged_items(), 3);
-    assert_eq!(server.turns(), 9);
+    assert_eq!(server.turns(), 13);
     server.check();
 }
 
@@ -297,6 +313,16 @@ fn a_purge_that_was_asked_for_does_not_chase_what_falls_due_later() {
 }
 
 #[test]
+fn a_purge_that_was_asked_for_ends_when_the_server_stops() {
+    let mut server = server(Some(5));
+    create(&server, 0..700, None);
+    server.clock(1005);
+    server.engine().shared.purge.stop();
+    assert_eq!(server.run(run(None)).unwrap_err(), ErrorKind::ServiceUnavailable);
+    assert!(server.engine().purged_items() < 700);
+}
+
+#[test]
 fn nothing_is_purged_while_the_clock_may_be_wrong() {
     let mut server = server(Some(5));
     create(&server, 0..3, None);
@@ -321,6 +347,19 @@ fn a_deleted_container_is_cleared_in_turns_and_then_forgotten() {
     let snapshots = server.watched().snapshots();
     assert_eq!(server.turn(), SECOND);
     assert_eq!(server.watched().snapshots(), snapshots);
+}
+
+#[test]
+fn nothing_is_kept_of_a_deleted_container_that_was_paused() {
+    let mut server = server(Some(5));
+    create(&server, 0..3, None);
+    let container = Some(("d".to_owned(), "c".to_owned()));
+    server.run(Operation::PausePurge { container }).unwrap();
+    server.delete_container();
+    server.turns();
+    assert_eq!(server.rows(), 0);
+    assert_eq!(server.engine().purge_status(1).state, PurgeState::Idle);
+    assert_eq!(server.engine().shared.purge.deadlines.waiting(), (None, 0));
 }
 
 #[test]

@@ -138,10 +138,6 @@ impl Server {
         self.run(Operation::DeleteContainer { at: at(), condition: Condition::default() }).unwrap();
     }
 
-    pub(super) fn creation(&self, item: &Value) -> Operation {
-        write(Act::Create(text(item)), &item["pk"].to_string())
-    }
-
     fn write(&self, act: Act, key: &str) -> Result<Value, ErrorKind> {
         let success = self.run(write(act, key))?;
         Ok(serde_json::from_slice(&success.body).unwrap_or(Value::from(success.status)))
@@ -230,6 +226,11 @@ impl Server {
     pub(super) fn commits(&self) -> u64 {
         self.engine().figures().commits
     }
+}
+
+/// The operation that makes `item`.
+pub(super) fn creation(item: &Value) -> Operation {
+    write(Act::Create(text(item)), &item["pk"].to_string())
 }
 
 fn write(act: Act, key: &str) -> Operation {

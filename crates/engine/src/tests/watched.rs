@@ -3,6 +3,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
 
 use bytes::Bytes;
 use dayfly_storage::clock::{Reading, Refused, Step};
@@ -10,6 +11,9 @@ use dayfly_storage::{
     Bucket, Cleared, Direction, Error, Figures, Head, Job, KeyRange, Local, Memory, Pair, Result,
     Second, Snapshot, Store, Urgency,
 };
+
+/// How long a test waits for what must come at once.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(super) struct Watched {
     inner: Local<Memory>,
@@ -63,10 +67,11 @@ impl Watched {
     /// Waits until a rider is parked, does something else first, and lets it
     /// go on.
     pub(super) fn before_parked(&self, first: impl FnOnce()) {
-        let mut rider = self.rider.lock().unwrap();
-        while !matches!(*rider, Rider::Parked(..)) {
-            rider = self.changed.wait(rider).unwrap();
-        }
+        let rider = self.rider.lock().unwrap();
+        let waits = |rider: &mut Rider| !matches!(rider, Rider::Parked(..));
+        let waited = self.changed.wait_timeout_while(rider, PATIENCE, waits).unwrap();
+        assert!(!waited.1.timed_out(), "no rider came");
+        let mut rider = waited.0;
         let parked = std::mem::replace(&mut *rider, Rider::Goes);
         drop(rider);
         first();
