@@ -36,7 +36,36 @@ pub(crate) fn read(request: &Request<'_>, call: &[Cow<'_, str>]) -> Result<Opera
             };
             view.read(at, request.query)
         }
+        (["purge", "run"], "POST") => Ok(Operation::RunPurge { container: scope(request.body)? }),
+        (["purge", "pause"], "POST") => {
+            Ok(Operation::PausePurge { container: scope(request.body)? })
+        }
+        (["purge", "resume"], "POST") => {
+            Ok(Operation::ResumePurge { container: scope(request.body)? })
+        }
+        (["purge", "run" | "pause" | "resume"], _) => Err(wrong_verb(request.method)),
         _ => Err(route::unknown()),
+    }
+}
+
+/// Which container a call about the purge is for; all, if it says nothing.
+fn scope(body: &[u8]) -> Result<Option<(String, String)>> {
+    let refused = || {
+        Error::bad_request("The body must be empty, {}, or {\"container\":\"database/container\"}.")
+    };
+    if body.trim_ascii().is_empty() {
+        return Ok(None);
+    }
+    let body: Value = serde_json::from_slice(body).map_err(|_| refused())?;
+    let mut members = body.as_object().ok_or_else(refused)?.iter();
+    match (members.next(), members.next()) {
+        (None, _) => Ok(None),
+        (Some((name, Value::String(container))), None) if name == "container" => {
+            // No name has a slash in it.
+            let (database, container) = container.split_once('/').ok_or_else(refused)?;
+            Ok(Some((database.to_owned(), container.to_owned())))
+        }
+        _ => Err(refused()),
     }
 }
 

@@ -7,8 +7,8 @@
 use std::fmt::{Display, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use dayfly_engine::Engine;
 use dayfly_engine::figures::{AllFigures, ContainerFigures};
+use dayfly_engine::{Engine, LAG_SECONDS};
 use http::StatusCode;
 
 /// How many containers a page shows.
@@ -37,6 +37,7 @@ pub(crate) fn render(engine: &Engine, requests: &Requests) -> String {
         page.sample("status", &format!("{class}xx"), counter.load(Ordering::Relaxed));
     }
     store(&mut page, engine);
+    purge(&mut page, engine);
     recounts(&mut page, engine);
     match engine.container_figures(CONTAINERS_MAX) {
         Ok(figures) => containers(&mut page, &figures),
@@ -87,6 +88,37 @@ fn store(page: &mut Page, engine: &Engine) {
     if let Some(free) = figures.free_bytes {
         page.single("dayfly_disk_free_bytes", "gauge", "Bytes free on that disk.", free);
     }
+}
+
+fn purge(page: &mut Page, engine: &Engine) {
+    let figures = engine.purge_figures();
+    page.describe(
+        "dayfly_ttl_purge_lag_seconds",
+        "histogram",
+        "How long items had been dead when they were removed.",
+    );
+    let mut items = 0;
+    let ends = LAG_SECONDS.iter().map(u64::to_string).chain(["+Inf".to_owned()]);
+    for (end, class) in ends.zip(figures.lag.classes) {
+        items += class;
+        page.part("_bucket", &format!("{{le=\"{end}\"}}"), items);
+    }
+    page.part("_sum", "", figures.lag.sum_seconds);
+    page.part("_count", "", figures.lag.count);
+    page.single(
+        "dayfly_ttl_purge_ru_spent_total",
+        "counter",
+        "What the deletes of the purge would have cost; nobody pays it.",
+        figures.ru_spent,
+    );
+    let (by_operator, by_clock) = engine.purge_rests();
+    page.describe(
+        "dayfly_ttl_purge_paused",
+        "gauge",
+        "1 while the purge rests, in all containers or in some, by reason.",
+    );
+    page.sample("reason", "operator", u8::from(by_operator));
+    page.sample("reason", "clock", u8::from(by_clock));
 }
 
 fn recounts(page: &mut Page, engine: &Engine) {
@@ -165,6 +197,11 @@ impl Page {
     fn sample(&mut self, label: &str, value: &str, number: impl Display) {
         let value = escaped(value);
         let _ = writeln!(self.text, "{}{{{label}=\"{value}\"}} {number}", self.name);
+    }
+
+    /// A part of the histogram that was described last.
+    fn part(&mut self, part: &str, labels: &str, number: impl Display) {
+        let _ = writeln!(self.text, "{}{part}{labels} {number}", self.name);
     }
 
     /// A metric that is one number.

@@ -62,7 +62,10 @@ fn scrape(server: &Server) -> HashMap<String, f64> {
         let (sample, number) = line.rsplit_once(' ').expect("a sample");
         let labels = sample.strip_prefix(name).expect("a sample of what was described");
         let labels = match kind {
-            "histogram" => labels.trim_start_matches(char::is_alphabetic).trim_start_matches('_'),
+            "histogram" => ["_bucket", "_sum", "_count"]
+                .iter()
+                .find_map(|part| labels.strip_prefix(part))
+                .expect("a part of a histogram"),
             _ => labels,
         };
         check_labels(labels);
@@ -144,6 +147,47 @@ fn an_item_that_a_change_expired_is_not_older_than_the_change() {
     assert_eq!(send(&server, "PUT", "/dbs/d/colls/c", body), 200);
     server.clock(2003);
     check(&server, &[("oldest_unpurged_seconds", 3.0), ("uninterpretable_items", 0.0)]);
+}
+
+#[test]
+fn the_lag_of_the_purge_is_a_histogram() {
+    let server = server();
+    container(&server, "c", r#","defaultTtl":10"#);
+    write(&server, r#"{"id":"a","pk":"x"}"#);
+    server.clock(1002);
+    write(&server, r#"{"id":"b","pk":"x"}"#);
+    server.clock(1014);
+    server.purge();
+    let samples = scrape(&server);
+    let lag = |part: &str| samples[&format!("dayfly_ttl_purge_lag_seconds{part}")];
+    for (part, expected) in [
+        ("_bucket{le=\"1\"}", 0.0),
+        ("_bucket{le=\"2\"}", 1.0),
+        ("_bucket{le=\"5\"}", 2.0),
+        ("_bucket{le=\"86400\"}", 2.0),
+        ("_bucket{le=\"+Inf\"}", 2.0),
+        ("_sum", 6.0),
+        ("_count", 2.0),
+    ] {
+        assert!((lag(part) - expected).abs() < 0.5, "{part}: {}", lag(part));
+    }
+    assert!(samples["dayfly_ttl_purge_ru_spent_total"] > 1.0);
+}
+
+#[test]
+fn a_purge_that_rests_says_why() {
+    let server = server();
+    container(&server, "c", "");
+    let rests = || {
+        let samples = scrape(&server);
+        ["operator", "clock"]
+            .map(|why| samples[&format!("dayfly_ttl_purge_paused{{reason=\"{why}\"}}")] > 0.5)
+    };
+    assert_eq!(rests(), [false, false]);
+    assert_eq!(send(&server, "POST", "/_admin/v1/purge/pause", r#"{"container":"d/c"}"#), 200);
+    assert_eq!(rests(), [true, false]);
+    assert_eq!(send(&server, "POST", "/_admin/v1/purge/resume", ""), 200);
+    assert_eq!(rests(), [false, false]);
 }
 
 #[test]

@@ -40,7 +40,7 @@ use tracing_subscriber::EnvFilter;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-use crate::background::Background;
+use crate::background::{Background, PERIOD};
 use crate::config::{Checked, Config, Durability, LOG_VARIABLE, Place};
 use crate::connection::Host;
 use crate::recount::Recount;
@@ -119,25 +119,27 @@ fn run(settings: &Checked) -> Result<(), String> {
         if let Err(error) = store.tick() {
             tracing::warn!(%error, "the clock's lease was not renewed");
         }
-    })?;
-    let purging = Arc::clone(&engine);
-    let purge = Background::start("dayfly-purge", move || {
-        if let Err(error) = purging.purge_pass() {
-            tracing::warn!(%error, "a purge did not finish");
-        }
+        PERIOD
     })?;
     let recount = Recount::start(Arc::clone(&engine))?;
 
     let runtime = runtime()?;
     let served = runtime.block_on(serve(settings, api, tls, &engine));
     runtime.shutdown_background();
-    drop((recount, purge, tick));
+    let served = served.map(drop);
+    drop((recount, tick));
     let closed = engine.close().map_err(|error| error.message);
     served.and(closed)
 }
 
-/// Listens, says so, and serves until a signal comes.
-async fn serve(settings: &Checked, api: Api, tls: Tls, engine: &Engine) -> Result<(), String> {
+/// Listens, says so, and serves until a signal comes. The purge starts when the
+/// server has; it is returned, since to end it may take a moment.
+async fn serve(
+    settings: &Checked,
+    api: Api,
+    tls: Tls,
+    engine: &Arc<Engine>,
+) -> Result<Background, String> {
     let mut signals = Signals::new()?;
     let cannot_listen =
         |error: io::Error| format!("{} cannot be listened on: {error}.", settings.listen);
@@ -154,8 +156,10 @@ async fn serve(settings: &Checked, api: Api, tls: Tls, engine: &Engine) -> Resul
     if let Err(error) = banner::print(settings, address) {
         tracing::warn!(%error, "nobody reads what is printed");
     }
+    let purging = Arc::clone(engine);
+    let purge = Background::start("dayfly-purge", move || purging.purge_turn())?;
     listen::listen(listener, host, &mut signals).await;
-    Ok(())
+    Ok(purge)
 }
 
 fn open_store(settings: &Checked) -> Result<Arc<dyn Store>, String> {

@@ -27,12 +27,17 @@ fn server() -> Server {
 }
 
 fn clock(server: &Server, step: &str) {
+    admin(server, "clock", step);
+}
+
+/// A call of the admin API.
+fn admin(server: &Server, call: &str, body: &str) {
     let key = server.banner.split("AccountKey=").nth(1).unwrap().split(';').next().unwrap();
     let mut client = server.connect();
     client.send(format!(
-        "POST /_admin/v1/clock HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {key}\r\n\
-         content-length: {}\r\n\r\n{step}",
-        step.len()
+        "POST /_admin/v1/{call} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {key}\r\n\
+         content-length: {}\r\n\r\n{body}",
+        body.len()
     ));
     assert_eq!(client.answer().status, 200);
 }
@@ -102,6 +107,23 @@ fn every_question_has_a_table() {
     assert!(explain.contains("state        live\n"), "{explain}");
     assert!(explain.contains("expires      2096-10-02T08:06:40Z\n"), "{explain}");
     assert!(explain.contains("the container's default of 3600 applies."), "{explain}");
+}
+
+#[test]
+fn what_has_expired_is_purged_when_asked() {
+    let server = server();
+    admin(&server, "purge/pause", "");
+    clock(&server, r#"{"advanceSeconds":30}"#);
+    let status = says(&server, &["status", "my shop/carts"]);
+    assert!(status.contains("the oldest expired at 2096-10-02T07:07:10Z\n"), "{status}");
+    assert!(
+        status.contains("\npurge           paused (An operator paused it.), 0 items"),
+        "{status}"
+    );
+    assert_eq!(says(&server, &["purge", "my shop/carts"]), "purged  1 item\n");
+    assert_eq!(says(&server, &["purge", "my shop/carts", "--json"]), "{\"purgedItems\":0}\n");
+    let status = says(&server, &["status", "my shop/carts"]);
+    assert!(status.contains("to be purged    0 items, 0 B\n"), "{status}");
 }
 
 #[test]

@@ -2,14 +2,14 @@
 //!
 //! What has expired since the start is what the purge removed, what a write
 //! buried because it wanted the id or a unique key, and what is dead and still
-//! there. The first two are counted here; the third is a sum over the
-//! [life histogram](crate::lives). The counts and the histogram are not read at
-//! one moment, so the sum could be one less than it was before: the greatest
+//! there. The first two are counted after they happened and read before the
+//! third, a sum over the [life histogram](crate::lives): so nothing counts
+//! twice, and what happens in between is missing for a moment. The greatest sum
 //! that was shown is remembered, because such a count must not fall.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dayfly_model::{Result, Timestamp};
 use dayfly_storage::tally::Count;
@@ -53,30 +53,21 @@ pub struct AllFigures {
 /// somebody asks for the figures.
 const COUNTED_MAX: usize = 100_000;
 
-/// How many expired items are gone since the start, by container.
+/// What is counted of each container since the start.
 #[derive(Default)]
 pub(crate) struct Gone(Mutex<HashMap<u32, Went>>);
 
 #[derive(Clone, Copy, Default)]
 struct Went {
-    purged: u64,
+    /// Expired items that stood in the way of a write.
     buried: u64,
     /// The greatest count of expired items that was shown.
     shown: u64,
 }
 
 impl Gone {
-    /// The purge has removed `items` from a bucket.
-    pub(crate) fn purged(&self, bucket: Bucket, items: usize) {
-        self.add(bucket, items, |went, items| went.purged += items);
-    }
-
     /// A write has buried `items` that stood in its way.
-    pub(crate) fn buried(&self, bucket: Bucket, items: usize) {
-        self.add(bucket, items, |went, items| went.buried += items);
-    }
-
-    fn add(&self, bucket: Bucket, items: usize, add: impl FnOnce(&mut Went, u64)) {
+    fn buried(&self, bucket: Bucket, items: usize) {
         if items > 0
             && let Some(container) = keys::container_of(bucket)
         {
@@ -84,17 +75,21 @@ impl Gone {
             if all.len() >= COUNTED_MAX {
                 all.clear();
             }
-            add(all.entry(container).or_default(), items as u64);
+            all.entry(container).or_default().buried += items as u64;
         }
     }
 
-    /// How many were purged, and how many have expired if `dead` are still
-    /// there.
-    fn shown(&self, container: u32, dead: u64) -> (u64, u64) {
+    /// How many were buried so far.
+    fn all_buried(&self) -> HashMap<u32, u64> {
+        self.lock().iter().map(|(container, went)| (*container, went.buried)).collect()
+    }
+
+    /// What to show, if it looks as if `expired` items have expired.
+    fn shown(&self, container: u32, expired: u64) -> u64 {
         let mut all = self.lock();
         let went = all.entry(container).or_default();
-        went.shown = went.shown.max(went.purged + went.buried + dead);
-        (went.purged, went.shown)
+        went.shown = went.shown.max(expired);
+        went.shown
     }
 
     /// Forgets containers that are no more.
@@ -107,9 +102,24 @@ impl Gone {
     }
 }
 
+/// Counts what a write buried when it is dropped, which is after the write was
+/// published.
+pub(crate) struct Graves {
+    pub(crate) gone: Arc<Gone>,
+    pub(crate) bucket: Bucket,
+    pub(crate) items: usize,
+}
+
+impl Drop for Graves {
+    fn drop(&mut self) {
+        self.gone.buried(self.bucket, self.items);
+    }
+}
+
 impl Engine {
     /// How the first `limit` containers stand, all at one time.
     pub fn container_figures(&self, limit: usize) -> Result<AllFigures> {
+        let (purged, buried) = (self.shared.purge.all_purged(), self.shared.gone.all_buried());
         let snapshot = self.shared.store.snapshot().map_err(storage_failed)?;
         let snapshot = &*snapshot;
         let there: HashSet<u32> = self
@@ -124,7 +134,8 @@ impl Engine {
         let mut containers = Vec::new();
         for (container, record) in named(snapshot, limit)? {
             let figures = ttl::figures(snapshot, &record)?;
-            let (purged, expired) = self.shared.gone.shown(record.number, figures.dead.items);
+            let of = |counts: &HashMap<u32, u64>| counts.get(&record.number).copied().unwrap_or(0);
+            let expired = of(&purged) + of(&buried) + figures.dead.items;
             let now = Timestamp(snapshot.now());
             containers.push(ContainerFigures {
                 container,
@@ -132,8 +143,8 @@ impl Engine {
                 dead: figures.dead,
                 oldest_dead_seconds: figures.oldest_dead.map_or(0, |at| now.0.saturating_sub(at.0)),
                 uninterpretable: figures.uninterpretable,
-                expired,
-                purged,
+                expired: self.shared.gone.shown(record.number, expired),
+                purged: of(&purged),
             });
         }
         let left_out = there.len().saturating_sub(containers.len());
@@ -175,25 +186,21 @@ mod tests {
     #[test]
     fn what_has_expired_is_never_shown_as_less() {
         let gone = Gone::default();
-        let bucket = keys::bucket(1, 0);
-        assert_eq!(gone.shown(1, 5), (0, 5));
-        gone.purged(bucket, 2);
-        // The histogram was read before the purge was counted, or after it.
-        assert_eq!(gone.shown(1, 2), (2, 5));
-        gone.buried(bucket, 1);
-        assert_eq!(gone.shown(1, 2), (2, 5));
-        assert_eq!(gone.shown(1, 3), (2, 6));
+        for (counted, shown) in [(5, 5), (4, 5), (6, 6)] {
+            assert_eq!(gone.shown(1, counted), shown);
+        }
     }
 
     #[test]
     fn nobody_is_counted_for_ever() {
         let gone = Gone::default();
-        gone.purged(keys::bucket(1, 0), 1);
-        gone.purged(keys::bucket(2, 0), 1);
+        gone.buried(keys::bucket(1, 0), 1);
+        gone.buried(keys::bucket(2, 0), 1);
+        gone.buried(keys::bucket(2, 1), 1);
         gone.keep(&HashSet::from([2]));
-        assert_eq!((gone.shown(1, 0), gone.shown(2, 0)), ((0, 0), (1, 1)));
+        assert_eq!(gone.all_buried(), HashMap::from([(2, 2)]));
         for container in 1..=100_001 {
-            gone.purged(keys::bucket(container, 0), 1);
+            gone.buried(keys::bucket(container, 0), 1);
         }
         assert!(gone.lock().len() <= COUNTED_MAX);
     }

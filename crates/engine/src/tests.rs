@@ -1,7 +1,9 @@
 //! The engine from outside: named cases, and random days against a model.
 
 mod days;
+mod purge;
 mod server;
+mod watched;
 
 use dayfly_storage::Pair;
 use serde_json::json;
@@ -161,5 +163,13 @@ fn random_days_in_memory() {
 fn random_days_on_disk() {
     for seed in 1..=5 {
         days::play(seed, Kind::Disk);
+    }
+}
+
+#[test]
+fn random_days_with_a_purge_in_the_background() {
+    for seed in 1001..=1060 {
+        days::play(seed, Kind::Watched { slices: 1 });
+        days::play(seed, Kind::Watched { slices: 4 });
     }
 }

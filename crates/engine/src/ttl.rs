@@ -17,6 +17,7 @@ use crate::head::State;
 use crate::items::{Seen, Spot, look};
 use crate::keys;
 use crate::lives::{Class, Lives, Standing};
+use crate::purge::PurgeStatus;
 use crate::record::Record;
 use crate::reply::{Reply, Success, storage_failed};
 use crate::scope::Opened;
@@ -199,7 +200,7 @@ fn ok(opened: &Opened, body: Value) -> Reply {
 }
 
 /// How time to live stands in a container.
-pub(crate) fn status(opened: &Opened, purge: Value) -> Result<Reply> {
+pub(crate) fn status(opened: &Opened, purge: &PurgeStatus) -> Result<Reply> {
     let (snapshot, container) = (&*opened.snapshot, &*opened.container);
     let now = opened.now();
     let figures = figures(snapshot, &container.record)?;
@@ -220,7 +221,12 @@ pub(crate) fn status(opened: &Opened, purge: Value) -> Result<Reply> {
             "bytes": figures.dead.bytes,
             "oldestExpiredAt": figures.oldest_dead.map(|at| at.0),
         },
-        "purge": purge,
+        "purge": {
+            "state": purge.state.name(),
+            "reason": purge.reason,
+            "itemsPerSecond": purge.items_per_second,
+            "purgedItems": purge.purged_items,
+        },
         "history": history.0,
     });
     Ok(ok(opened, body))

@@ -48,13 +48,13 @@ pub(super) fn play(seed: u64, kind: Kind) {
     };
     for step in 0..80 {
         let told = format!("seed {seed} step {step} {kind:?}");
-        day.step(&told);
+        day.step(&told, kind);
         day.check(&told);
     }
 }
 
 impl Day {
-    fn step(&mut self, told: &str) {
+    fn step(&mut self, told: &str, kind: Kind) {
         match self.random.below(16) {
             0..=7 => self.write(told),
             8 => self.delete(told),
@@ -63,6 +63,12 @@ impl Day {
                 self.wall =
                     if self.random.below(5) == 0 { self.wall - 3 } else { self.wall + forward };
                 self.server.clock(self.wall);
+            }
+            12 if matches!(kind, Kind::Watched { .. }) => {
+                self.server.turns();
+                self.pass_time();
+                let alive = self.items.values().filter(|item| !item.dead).count();
+                assert_eq!(self.server.stored_items(), alive, "{told}: the purge missed something");
             }
             12 => {
                 self.server.purge();

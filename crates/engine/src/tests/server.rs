@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use dayfly_model::json;
 use dayfly_model::partition_key::PartitionKey;
@@ -11,6 +12,7 @@ use dayfly_storage::clock::HandWall;
 use dayfly_storage::{Direction, Disk, Local, LocalOptions, Memory, Pair, Store};
 use serde_json::Value;
 
+use super::watched::Watched;
 use crate::check::Recount;
 use crate::operation::{
     Act, Condition, ContainerScope, ItemAddress, Operation, Page, Part, Replacement, WriteItem,
@@ -21,6 +23,7 @@ use crate::{Engine, EngineSettings, keys};
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
     Memory { slices: usize },
+    Watched { slices: usize },
     Disk,
 }
 
@@ -30,6 +33,7 @@ pub(super) struct Server {
     disk: Disk,
     folder: tempfile::TempDir,
     engine: Option<Engine>,
+    watched: Option<Arc<Watched>>,
 }
 
 impl Server {
@@ -40,6 +44,7 @@ impl Server {
             disk: Disk::default(),
             folder: tempfile::tempdir().unwrap(),
             engine: None,
+            watched: None,
         };
         server.start();
         server
@@ -51,6 +56,13 @@ impl Server {
             Kind::Memory { slices } => {
                 (Arc::new(Local::on(Memory::on(&self.disk), options).unwrap()), slices)
             }
+            Kind::Watched { slices } => {
+                let options = LocalOptions { manual: true, ..options };
+                let local = Local::on(Memory::on(&self.disk), options).unwrap();
+                let watched = Arc::new(Watched::new(local));
+                self.watched = Some(Arc::clone(&watched));
+                (watched, slices)
+            }
             Kind::Disk => {
                 (Arc::new(Local::open(self.folder.path().join("d"), options).unwrap()), 1)
             }
@@ -59,7 +71,7 @@ impl Server {
         self.engine = Some(Engine::open(store, settings).unwrap());
     }
 
-    fn engine(&self) -> &Engine {
+    pub(super) fn engine(&self) -> &Engine {
         self.engine.as_ref().unwrap()
     }
 
@@ -70,11 +82,13 @@ impl Server {
     pub(super) fn restart(&mut self) {
         self.engine().close().unwrap();
         self.engine = None;
+        self.watched = None;
         self.start();
     }
 
     pub(super) fn crash(&mut self) {
         self.engine = None;
+        self.watched = None;
         self.disk = self.disk.after_kill();
         self.start();
     }
@@ -83,7 +97,7 @@ impl Server {
         self.engine().run(Operation::ReadTime).wait().now.unwrap()
     }
 
-    pub(super) fn purge(&self) -> usize {
+    pub(super) fn purge(&self) -> u64 {
         self.engine().purge_all().unwrap()
     }
 
@@ -113,7 +127,23 @@ impl Server {
         self.wall.jump(second);
     }
 
-    fn run(&self, operation: Operation) -> Result<Success, ErrorKind> {
+    pub(super) fn watched(&self) -> &Watched {
+        self.watched.as_ref().unwrap()
+    }
+
+    /// One turn of the purge. Returns how long it rests.
+    pub(super) fn turn(&self) -> Duration {
+        self.engine().purge_turn()
+    }
+
+    /// Turns of the purge until it rests. Returns how many items went.
+    pub(super) fn turns(&self) -> u64 {
+        let before = self.engine().purged_items();
+        while self.turn() < Duration::from_secs(1) {}
+        self.engine().purged_items() - before
+    }
+
+    pub(super) fn run(&self, operation: Operation) -> Result<Success, ErrorKind> {
         let Reply { outcome, .. } = self.engine().run(operation).wait();
         outcome.map_err(|error| error.kind)
     }
@@ -142,13 +172,7 @@ impl Server {
     }
 
     fn write(&self, act: Act, key: &str) -> Result<Value, ErrorKind> {
-        let success = self.run(Operation::WriteItem(WriteItem {
-            at: at(),
-            act,
-            partition_key: Some(PartitionKey::parse_header(&format!("[{key}]")).unwrap()),
-            condition: Condition::default(),
-            minimal: false,
-        }))?;
+        let success = self.run(write(act, key))?;
         Ok(serde_json::from_slice(&success.body.to_vec()).unwrap_or(Value::from(success.status)))
     }
 
@@ -170,7 +194,11 @@ impl Server {
     }
 
     pub(super) fn read(&self, id: &str, key: &str) -> Result<Value, ErrorKind> {
-        let partition_key = Some(PartitionKey::parse_header(&format!("[\"{key}\"]")).unwrap());
+        self.read_at(id, &format!("\"{key}\""))
+    }
+
+    pub(super) fn read_at(&self, id: &str, key: &str) -> Result<Value, ErrorKind> {
+        let partition_key = Some(PartitionKey::parse_header(&format!("[{key}]")).unwrap());
         let item = ItemAddress { id: id.to_owned(), partition_key };
         let condition = Condition::default();
         let success = self.run(Operation::ReadItem { at: at(), item, condition })?;
@@ -208,6 +236,11 @@ impl Server {
             .collect()
     }
 
+    /// How many items are stored, dead or alive.
+    pub(super) fn stored_items(&self) -> usize {
+        self.dump().iter().filter(|(key, _)| keys::ItemKey::of_record(key).is_some()).count()
+    }
+
     pub(super) fn rows(&self) -> usize {
         self.dump().len()
     }
@@ -226,6 +259,21 @@ impl Server {
     pub(super) fn commits(&self) -> u64 {
         self.engine().figures().commits
     }
+}
+
+/// The operation that makes `item`.
+pub(super) fn creation(item: &Value) -> Operation {
+    write(Act::Create(text(item)), &item["pk"].to_string())
+}
+
+fn write(act: Act, key: &str) -> Operation {
+    Operation::WriteItem(WriteItem {
+        at: at(),
+        act,
+        partition_key: Some(PartitionKey::parse_header(&format!("[{key}]")).unwrap()),
+        condition: Condition::default(),
+        minimal: false,
+    })
 }
 
 fn at() -> ContainerScope {
