@@ -387,3 +387,17 @@ fn what_was_purged_is_counted() {
     assert_eq!((status.state, status.purged_items), (PurgeState::Idle, 4));
     assert!((status.items_per_second - 0.4).abs() < 1e-9);
 }
+
+#[test]
+fn while_the_clock_may_be_wrong_nothing_is_purged() {
+    let mut server = server(Some(-1));
+    create(&server, 0..1, Some(5));
+    // Far ahead of what was stored: nobody knows what happened meanwhile.
+    server.clock(10_000_000);
+    server.crash();
+    assert_eq!(server.turns(), 0);
+    let status = server.engine().purge_status(1);
+    assert_eq!(status.state, PurgeState::Held);
+    server.clock(10_000_600);
+    assert_eq!(server.turns(), 1);
+}

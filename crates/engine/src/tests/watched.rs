@@ -176,7 +176,8 @@ impl Store for Watched {
     }
 
     fn glance(&self) -> Reading {
-        Reading { purge_held: self.held.load(Ordering::SeqCst), ..self.inner.glance() }
+        let glance = self.inner.glance();
+        Reading { purge_held: glance.purge_held || self.held.load(Ordering::SeqCst), ..glance }
     }
 
     fn move_clock(&self, step: Step) -> Result<Reading, Refused> {
