@@ -130,10 +130,11 @@ impl View {
 
 /// A `defaultTtl` as it is asked about.
 fn default(text: &str) -> Result<ContainerTtl> {
+    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
     match (text, text.parse()) {
         ("off", _) => Ok(ContainerTtl::Off),
         ("-1", _) => Ok(ContainerTtl::NoDefault),
-        (_, Ok(seconds @ 1..=TTL_MAX)) => Ok(ContainerTtl::Default(seconds)),
+        (_, Ok(seconds @ 1..=TTL_MAX)) if digits => Ok(ContainerTtl::Default(seconds)),
         _ => Err(Error::bad_request(format!(
             "The parameter 'defaultTtl' has the value '{text}', but must be off, -1, or a number \
              of seconds from 1 to {TTL_MAX}."

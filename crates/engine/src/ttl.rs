@@ -384,8 +384,19 @@ fn told(record: &Record, policy: Policy, now: Timestamp, state: &str) -> Value {
     };
     let expires = match state {
         "expired" => policy.died_at(record.life, now),
-        _ => record.life.expires_at(default),
+        _ => policy.dies_at(record.life, now),
     };
+    let mut reason = reason(record, policy, now);
+    // A change that is to come may move the end.
+    if let ("live", Some(pending)) = (state, policy.at(now).pending)
+        && expires != record.life.expires_at(default)
+    {
+        let to = pending.default.to_json().map_or("off".to_owned(), |ttl| ttl.to_string());
+        reason.push_str(&format!(
+            " A change of the default to {to} counts from {} on.",
+            pending.at.0
+        ));
+    }
     let (class, ttl) = match record.life {
         Life::Inherit(_) => ("inherit", None),
         Life::Explicit(_) => ("explicit", own),
@@ -406,7 +417,7 @@ fn told(record: &Record, policy: Policy, now: Timestamp, state: &str) -> Value {
         "defaultTtl": default.to_json(),
         "effectiveTtl": effective,
         "expiresAt": expires.map(|at| at.0),
-        "reason": reason(record, policy, now),
+        "reason": reason,
     })
 }
 

@@ -269,6 +269,19 @@ impl Policy {
         Policy { pending, ..policy }
     }
 
+    /// The second from which an item that is alive at `now` is dead, if nothing
+    /// is written and no more is changed than what is to come.
+    pub fn dies_at(self, life: Life, now: Timestamp) -> Option<Timestamp> {
+        let policy = self.at(now);
+        let in_force = life.expires_at(policy.default);
+        match policy.pending {
+            Some(pending) if in_force.is_none_or(|at| at > pending.at) => {
+                life.expires_at(pending.default).map(|at| at.max(pending.at))
+            }
+            _ => in_force,
+        }
+    }
+
     /// The second at which an item that is dead at `now` died, as far as it is
     /// known: under a default that is long gone it may have been earlier.
     pub fn died_at(self, life: Life, now: Timestamp) -> Option<Timestamp> {
@@ -411,6 +424,25 @@ mod tests {
         let taken_back =
             policy.delayed(ContainerTtl::Default(100), Timestamp(1030), Timestamp(1090));
         assert_eq!(taken_back, old);
+    }
+
+    #[test]
+    fn the_end_of_a_life_is_the_first_second_it_is_dead() {
+        use ContainerTtl::{Default, NoDefault, Off};
+        let defaults = [Off, NoDefault, Default(10), Default(30), Default(70)];
+        let items = [ItemTtl::Inherit, ItemTtl::Never, ItemTtl::After(40), ItemTtl::Opaque];
+        for (before, after) in defaults.iter().flat_map(|a| defaults.map(|b| (*a, b))) {
+            let policy = Policy { default: before, ..Policy::default() };
+            let policy = policy.delayed(after, Timestamp(1000), Timestamp(1040));
+            for life in items.map(|item| item.life(Timestamp(1000))) {
+                let is_dead = |second: &u64| life.is_dead(policy.cuts(Timestamp(*second)));
+                let first = (1001..1200).find(is_dead);
+                for now in 1000..first.unwrap_or(1200) {
+                    let told = policy.dies_at(life, Timestamp(now)).map(|at| at.0);
+                    assert_eq!(told, first, "{before:?} {after:?} {life:?} at {now}");
+                }
+            }
+        }
     }
 
     #[test]

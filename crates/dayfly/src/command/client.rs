@@ -5,7 +5,7 @@
 //! its own, which no authority knows.
 
 use std::fmt::Display;
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::net::{IpAddr, TcpStream, ToSocketAddrs as _};
 use std::path::Path;
 use std::sync::Arc;
@@ -95,7 +95,7 @@ impl Client {
                 exchange(StreamOwned::new(session, stream), &request)
             }
         };
-        let answer = answer.map_err(|error| self.failed(error))?;
+        let answer = answer.map_err(|error| self.failed(silence(error)))?;
         let (status, body) = parse(&answer).ok_or_else(|| self.failed("the answer is cut off"))?;
         if status == 200 { Ok(body) } else { Err(told(status, &body)) }
     }
@@ -177,15 +177,29 @@ fn trust(endpoint: &str, ca: Option<&Path>) -> Result<Arc<ClientConfig>, String>
 }
 
 /// Sends a request and reads all that comes back.
-fn exchange(mut stream: impl Read + Write, request: &[u8]) -> std::io::Result<Vec<u8>> {
+fn exchange(mut stream: impl Read + Write, request: &[u8]) -> io::Result<Vec<u8>> {
     stream.write_all(request)?;
     stream.flush()?;
     let mut answer = Vec::new();
     match stream.take(ANSWER_BYTES_MAX).read_to_end(&mut answer) {
         // Some ends of TLS come without a goodbye; the length says whether all
         // is there.
-        Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Ok(answer),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(answer),
         outcome => outcome.map(|_| answer),
+    }
+}
+
+/// A server that is silent for too long shows as one that would block.
+fn silence(error: io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => io::Error::new(
+            io::ErrorKind::TimedOut,
+            format!(
+                "it has not answered for {} minutes, but goes on with what it was asked",
+                SILENCE_TIMEOUT.as_secs() / 60
+            ),
+        ),
+        _ => error,
     }
 }
 
@@ -249,6 +263,18 @@ mod tests {
             assert!(outcome.starts_with(expected), "{endpoint}: {outcome}");
         }
         assert!(key_of(None, false).unwrap_err().contains("give it with --key or DAYFLY_KEY"));
+    }
+
+    #[test]
+    fn a_silent_server_is_told_as_one() {
+        // The sockets that wait for a server are like these, with less patience.
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        stream.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
+        let error = silence(exchange(stream, b"GET / HTTP/1.1").unwrap_err());
+        assert!(error.to_string().starts_with("it has not answered for 10 minutes"), "{error}");
+        let other = io::Error::from(io::ErrorKind::ConnectionReset);
+        assert_eq!(silence(other).kind(), io::ErrorKind::ConnectionReset);
     }
 
     #[test]
