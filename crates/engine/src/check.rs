@@ -10,13 +10,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use dayfly_model::partition_key::PartitionKey;
 use dayfly_model::{Error, ErrorKind, Result};
 use dayfly_storage::tally::Change;
-use dayfly_storage::{Batch, Bucket, Direction, KeyRange, Snapshot};
+use dayfly_storage::{Batch, Bucket, Direction, Snapshot};
 
 use crate::catalog::{self, CatalogView, Container, ContainerRecord, Database};
 use crate::head::State;
 use crate::keys::{self, ItemKey};
-use crate::lives::{self, Class, Lives};
-use crate::record::{Record, lsn_of};
+use crate::lives::{Class, Lives, Notes};
+use crate::record::{FeedRow, Record, lsn_of};
 use crate::reply::storage_failed;
 use crate::{Engine, figures, items};
 
@@ -111,8 +111,8 @@ fn bucket_is_whole(
     }
 }
 
-/// How many items of a bucket are recounted at most: it is read as a whole.
-const RECOUNT_ITEMS_MAX: u64 = 100_000;
+/// How many items of a bucket are recounted at most.
+const RECOUNT_ITEMS_MAX: u64 = 20_000_000;
 
 /// What a recount found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -142,8 +142,8 @@ pub struct Recounts {
 }
 
 impl Engine {
-    /// Counts the items of a bucket and compares with its life histogram.
-    /// `pick` chooses the bucket; between two chunks `rest` is called, and ends
+    /// Counts the items of a bucket, which are all in its feed, and compares with
+    /// its life histogram. `pick` chooses the bucket; between two chunks `rest` is called, and ends
     /// the recount by saying `false`.
     pub fn recount(&self, pick: u64, rest: impl FnMut() -> bool) -> Result<Recount> {
         let outcome = self.recount_one(pick, rest);
@@ -183,16 +183,16 @@ impl Engine {
         if counted > RECOUNT_ITEMS_MAX {
             return Ok(Recount::LeftOut);
         }
-        let mut made = Batch::default();
-        let mut range = KeyRange::prefix(b"i");
+        let mut notes = Notes::default();
+        let mut range = keys::feed_after(0);
         loop {
             let pairs =
                 snapshot.scan(bucket, &range, Direction::Forward, CHUNK).map_err(storage_failed)?;
             let Some((last, _)) = pairs.last() else { break };
             range.start = [&last[..], &[0]].concat();
-            for (_, value) in pairs {
-                let record = Record::decode(value).map_err(storage_failed)?;
-                lives::note(&mut made, &record, Change::More);
+            for (key, value) in pairs {
+                let row = FeedRow::decode(&key, &value).map_err(storage_failed)?;
+                notes.add(row.life, row.ts, row.bytes);
             }
             if !rest() {
                 return Ok(Recount::LeftOut);
@@ -203,6 +203,8 @@ impl Engine {
             .map_err(storage_failed)?
             .into_iter()
             .collect();
+        let mut made = Batch::default();
+        notes.write(&mut made, Change::More);
         let tallies = made.tallies();
         let fits = tallies.into_iter().all(|(key, tally)| tally.encode() == rows.remove(key));
         if fits && rows.is_empty() {

@@ -450,7 +450,7 @@ impl ItemPlan {
         let (spot, gone) = (self.spot.clone(), Arc::clone(&self.gone));
         Ok(Draft::new(move |stamp, batch| {
             for (dead, key) in &buried {
-                dead.bury(batch, &spot.partition, key);
+                dead.bury(batch, key);
             }
             let graves = Graves { gone, bucket: spot.bucket, items: buried.len() };
             let docno = record::docno(stamp, 1, keys::slice_of(spot.bucket));
@@ -480,7 +480,7 @@ impl ItemPlan {
         let alive_before = expiry(&old, default);
         Ok(Draft::new(move |stamp, batch: &mut Batch| {
             for (dead, key) in &buried {
-                dead.bury(batch, &spot.partition, key);
+                dead.bury(batch, key);
             }
             let graves = Graves { gone, bucket: spot.bucket, items: buried.len() };
             let record = write(stamp, bytes, ttl, old.docno, |record| {
@@ -497,7 +497,7 @@ impl ItemPlan {
         let spot = self.spot.clone();
         let alive_before = expiry(&old, default);
         Ok(Draft::new(move |stamp, batch: &mut Batch| {
-            old.bury(batch, &spot.partition, &spot.key);
+            old.bury(batch, &spot.key);
             answer(stamp, None)
         })
         .valid_before(alive_before))

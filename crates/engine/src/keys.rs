@@ -19,7 +19,7 @@
 //!   i <partition> <id>                an item
 //!   r <docno:8>                       by RID: its <partition> <id>
 //!   u <partition> <constraint:1> <hash:16>   a unique key: the id of its owner
-//!   f <version:8>                     feed, newest version of each item: ts, life, <partition> <id>
+//!   f <version:8>                     feed, newest version of each item: its life, size and entries
 //!   x <due:8> <version:8>             items with a ttl, by expiry: <partition> <id>
 //!   l <class:1> <level:1> <page:8>    life histogram: 64 cells of items and bytes
 //!   p                                 the last changes of the default
@@ -180,6 +180,11 @@ impl ItemKey {
         key.starts_with(b"i").then(|| ItemKey(key.to_vec()))
     }
 
+    /// The partition of the item, which is the first `bytes` of its tail.
+    pub(crate) fn partition_of(&self, bytes: usize) -> Partition {
+        Partition(self.tail().get(..bytes).unwrap_or(self.tail()).to_vec())
+    }
+
     /// The partition of the item, whose id is `id`.
     pub(crate) fn partition(&self, id: &[u8]) -> Partition {
         Partition(self.tail().strip_suffix(id).unwrap_or(self.tail()).to_vec())
@@ -243,6 +248,11 @@ pub(crate) fn all_lives() -> KeyRange {
 /// The last changes of the default.
 pub(crate) fn policy_history() -> Vec<u8> {
     b"p".to_vec()
+}
+
+/// The version a queue row stands for.
+pub(crate) fn due_version(key: &[u8]) -> Option<u64> {
+    Some(u64::from_be_bytes(key.strip_prefix(b"x")?.get(8..)?.try_into().ok()?))
 }
 
 /// When the item of a queue row is due.

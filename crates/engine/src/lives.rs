@@ -19,6 +19,7 @@
 //! of everything up to a second needs one page of each level.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
 
 use bytes::Bytes;
 use dayfly_model::Timestamp;
@@ -27,7 +28,6 @@ use dayfly_storage::tally::{CELLS, Change, Count, Tally};
 use dayfly_storage::{Batch, Result};
 
 use crate::keys;
-use crate::record::Record;
 
 /// How many levels there are; together they reach past the year 9999.
 const LEVELS: u8 = 7;
@@ -92,19 +92,30 @@ impl Class {
     }
 }
 
-/// Counts a version that came or went.
-pub(crate) fn note(batch: &mut Batch, record: &Record, change: fn(u64) -> Change) {
-    let class = Class::of(record.life);
-    let second = match record.life {
-        Life::Inherit(ts) | Life::Opaque(ts) => ts,
-        Life::Explicit(at) => at,
-        Life::Never => record.ts,
-    };
-    let second = second.0.min(END - 1);
-    for level in 0..LEVELS {
-        let cell = cell_of(second, level);
-        let key = keys::lives(class.tag(), level, page_of(second, level));
-        batch.add(key, cell, change(record.bytes()));
+/// Versions that came, or that went, added up by class and second.
+#[derive(Default)]
+pub(crate) struct Notes(HashMap<(Class, u64), Count>);
+
+impl Notes {
+    /// Notes a version with this life stamp and `_ts`.
+    pub(crate) fn add(&mut self, life: Life, ts: Timestamp, bytes: u64) {
+        let second = match life {
+            Life::Inherit(ts) | Life::Opaque(ts) => ts,
+            Life::Explicit(at) => at,
+            Life::Never => ts,
+        };
+        let count = self.0.entry((Class::of(life), second.0.min(END - 1))).or_default();
+        *count = count.plus(Count { items: 1, bytes });
+    }
+
+    /// Counts them all.
+    pub(crate) fn write(self, batch: &mut Batch, change: fn(Count) -> Change) {
+        for ((class, second), count) in self.0 {
+            for level in 0..LEVELS {
+                let key = keys::lives(class.tag(), level, page_of(second, level));
+                batch.add(key, cell_of(second, level), change(count));
+            }
+        }
     }
 }
 

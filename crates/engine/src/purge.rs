@@ -31,7 +31,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use dayfly_model::{Error, ErrorKind, Result, Timestamp};
-use dayfly_storage::{Bucket, Second, commit};
+use dayfly_storage::{Bucket, Second, commit_on};
 use serde_json::json;
 
 pub(crate) use self::clear::clear_bucket;
@@ -265,16 +265,15 @@ fn step(
 ) -> dayfly_storage::Result<After> {
     let purge = &shared.purge;
     let _unit = lock(&purge.unit);
-    let look = {
-        let snapshot = shared.store.snapshot()?;
-        unit::look(&*snapshot, bucket, pace, until)?
-    };
-    let (unit, more, next) = match look {
+    let snapshot = shared.store.snapshot()?;
+    let (unit, more, next) = match unit::look(&*snapshot, bucket, pace, until)? {
         Look::Gone => return Ok(After::Gone),
         Look::Nothing(next) => return Ok(After::Next(next)),
         Look::Due { unit, more, next } => (unit, more, next),
     };
-    let buried = commit(&*shared.store, bucket, unit).wait()?;
+    let ticket = commit_on(&*shared.store, &*snapshot, bucket, unit);
+    drop(snapshot);
+    let buried = ticket.wait()?;
     purge.units.fetch_add(1, Ordering::Relaxed);
     if let Some(container) = keys::container_of(bucket) {
         purge.tally.buried(container, &buried);

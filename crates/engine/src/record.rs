@@ -22,7 +22,7 @@ use dayfly_storage::{Batch, Error, Result, Stamp};
 
 use crate::catalog::Container;
 use crate::keys::{self, ItemKey, Partition};
-use crate::lives;
+use crate::lives::Notes;
 use crate::reply::Pieces;
 
 const FORMAT: u8 = 1;
@@ -208,14 +208,6 @@ impl Record {
         (self.text().len() + SYSTEM_BYTES + digits) as u64
     }
 
-    /// Where in the queue of items with a `ttl` this version waits.
-    fn due(&self) -> Option<Vec<u8>> {
-        match self.life {
-            Life::Explicit(at) => Some(keys::due(at.max(self.ts), self.version)),
-            Life::Inherit(_) | Life::Opaque(_) | Life::Never => None,
-        }
-    }
-
     /// Writes this version as a new item.
     pub(crate) fn put(&self, batch: &mut Batch, partition: &Partition, key: &ItemKey) {
         self.put_version(batch, key);
@@ -234,7 +226,9 @@ impl Record {
         partition: &Partition,
         key: &ItemKey,
     ) {
-        old.remove_version(batch);
+        let mut gone = Notes::default();
+        FeedRow::of(old, key).remove_version(batch, &mut gone);
+        gone.write(batch, Change::Less);
         self.put_version(batch, key);
         let before = old.unique_keys(partition);
         let after = self.unique_keys(partition);
@@ -246,68 +240,137 @@ impl Record {
         }
     }
 
-    /// The one way an item dies: with its record go all of its entries.
-    ///
-    /// Purge calls this, deletes call it, and a write that meets an expired
-    /// item calls it first, in its own commit.
-    pub(crate) fn bury(&self, batch: &mut Batch, partition: &Partition, key: &ItemKey) {
-        batch.delete(key.record().to_vec());
-        batch.delete(keys::by_rid(self.docno));
-        self.remove_version(batch);
-        for unique in self.unique_keys(partition) {
-            batch.delete(unique);
-        }
+    /// Buries the item, which stands at `key`.
+    pub(crate) fn bury(&self, batch: &mut Batch, key: &ItemKey) {
+        let mut gone = Notes::default();
+        FeedRow::of(self, key).bury(batch, &mut gone);
+        gone.write(batch, Change::Less);
     }
 
     fn put_version(&self, batch: &mut Batch, key: &ItemKey) {
+        let row = FeedRow::of(self, key);
         batch.put(key.record().to_vec(), self.bytes.clone());
-        batch.put(keys::feed(self.version), FeedRow::of(self, key).encode());
-        if let Some(due) = self.due() {
+        batch.put(keys::feed(self.version), row.encode());
+        if let Some(due) = row.due() {
             batch.put(due, key.tail().to_vec());
         }
-        lives::note(batch, self, Change::More);
-    }
-
-    fn remove_version(&self, batch: &mut Batch) {
-        batch.delete(keys::feed(self.version));
-        if let Some(due) = self.due() {
-            batch.delete(due);
-        }
-        lives::note(batch, self, Change::Less);
+        let mut new = Notes::default();
+        new.add(self.life, self.ts, row.bytes);
+        new.write(batch, Change::More);
     }
 
     fn unique_keys(&self, partition: &Partition) -> Vec<Vec<u8>> {
-        (0u8..).zip(&self.unique).map(|(place, hash)| partition.unique(place, hash)).collect()
+        unique_keys(&self.unique, partition)
     }
 }
 
-/// What the feed says of an item's newest version.
+fn unique_keys(hashes: &[[u8; 16]], partition: &Partition) -> Vec<Vec<u8>> {
+    (0u8..).zip(hashes).map(|(place, hash)| partition.unique(place, hash)).collect()
+}
+
+/// What the feed says of an item's newest version: all that a burial needs, so
+/// that the purge reads no items.
+///
+/// ```text
+/// <ts:8> <life:8> <docno:8> <bytes:4> <partition length:2> <unique keys:1> <hash:16>*
+/// <partition> <id>
+/// ```
 #[derive(Clone, Debug)]
 pub(crate) struct FeedRow {
+    pub(crate) version: u64,
     pub(crate) ts: Timestamp,
     pub(crate) life: Life,
+    docno: u64,
+    /// How many bytes the item has as clients see it.
+    pub(crate) bytes: u64,
+    partition_bytes: u16,
+    unique: Vec<[u8; 16]>,
     pub(crate) key: ItemKey,
 }
 
 impl FeedRow {
     fn of(record: &Record, key: &ItemKey) -> FeedRow {
-        FeedRow { ts: record.ts, life: record.life, key: key.clone() }
+        let partition_bytes = key.tail().len().saturating_sub(record.id().len());
+        FeedRow {
+            version: record.version,
+            ts: record.ts,
+            life: record.life,
+            docno: record.docno,
+            bytes: record.bytes(),
+            partition_bytes: u16::try_from(partition_bytes).unwrap_or(u16::MAX),
+            unique: record.unique.clone(),
+            key: key.clone(),
+        }
     }
 
     fn encode(&self) -> Bytes {
-        let mut bytes = Vec::with_capacity(16 + self.key.tail().len());
+        let tail = self.key.tail();
+        let mut bytes = Vec::with_capacity(31 + self.unique.len() * 16 + tail.len());
         bytes.put_u64(self.ts.0);
         bytes.put_u64(self.life.to_bits());
-        bytes.put_slice(self.key.tail());
+        bytes.put_u64(self.docno);
+        bytes.put_u32(u32::try_from(self.bytes).unwrap_or(u32::MAX));
+        bytes.put_u16(self.partition_bytes);
+        bytes.put_u8(u8::try_from(self.unique.len()).unwrap_or(u8::MAX));
+        for hash in &self.unique {
+            bytes.put_slice(hash);
+        }
+        bytes.put_slice(tail);
         bytes.into()
     }
 
-    pub(crate) fn decode(bytes: &Bytes) -> Result<FeedRow> {
-        let mut rest: &[u8] = bytes;
-        let broken = |_| Error::Corrupt("a feed row".to_owned());
-        let ts = Timestamp(rest.try_get_u64().map_err(broken)?);
-        let life = Life::from_bits(rest.try_get_u64().map_err(broken)?);
-        Ok(FeedRow { ts, life, key: ItemKey::of_tail(rest) })
+    /// The row under `key`.
+    pub(crate) fn decode(key: &[u8], row: &[u8]) -> Result<FeedRow> {
+        Self::read(key, row).ok_or_else(|| Error::Corrupt("a feed row".to_owned()))
+    }
+
+    fn read(key: &[u8], mut rest: &[u8]) -> Option<FeedRow> {
+        let version = keys::feed_version(key)?;
+        let ts = Timestamp(rest.try_get_u64().ok()?);
+        let life = Life::from_bits(rest.try_get_u64().ok()?);
+        let docno = rest.try_get_u64().ok()?;
+        let bytes = u64::from(rest.try_get_u32().ok()?);
+        let partition_bytes = rest.try_get_u16().ok()?;
+        let count = rest.try_get_u8().ok()?;
+        let mut unique = Vec::with_capacity(usize::from(count));
+        for _ in 0..count {
+            let mut hash = [0; 16];
+            rest.try_copy_to_slice(&mut hash).ok()?;
+            unique.push(hash);
+        }
+        let key = ItemKey::of_tail(rest);
+        Some(FeedRow { version, ts, life, docno, bytes, partition_bytes, unique, key })
+    }
+
+    /// Where in the queue of items with a `ttl` this version waits.
+    fn due(&self) -> Option<Vec<u8>> {
+        match self.life {
+            Life::Explicit(at) => Some(keys::due(at.max(self.ts), self.version)),
+            Life::Inherit(_) | Life::Opaque(_) | Life::Never => None,
+        }
+    }
+
+    /// The one way an item dies: with its record go all of its entries, and
+    /// `gone` notes that it is to be counted no more.
+    ///
+    /// Purge calls this, deletes call it, and a write that meets an expired
+    /// item calls it first, in its own commit.
+    pub(crate) fn bury(&self, batch: &mut Batch, gone: &mut Notes) {
+        batch.delete(self.key.record().to_vec());
+        batch.delete(keys::by_rid(self.docno));
+        self.remove_version(batch, gone);
+        let partition = self.key.partition_of(usize::from(self.partition_bytes));
+        for unique in unique_keys(&self.unique, &partition) {
+            batch.delete(unique);
+        }
+    }
+
+    fn remove_version(&self, batch: &mut Batch, gone: &mut Notes) {
+        batch.delete(keys::feed(self.version));
+        if let Some(due) = self.due() {
+            batch.delete(due);
+        }
+        gone.add(self.life, self.ts, self.bytes);
     }
 }
 
@@ -387,6 +450,25 @@ mod tests {
             let shown = record.render(&container, &record.etag(&container));
             assert_eq!(record.bytes(), shown.len() as u64, "{shown:?}");
         }
+    }
+
+    #[test]
+    fn a_feed_row_is_read_back() {
+        let seal = Seal {
+            version: 1 << 12,
+            docno: 2,
+            ts: Timestamp(3),
+            life: Life::Explicit(Timestamp(4)),
+            opened: 5,
+        };
+        let record = Unstamped::new(b"key", &[[7; 16], [8; 16]], b"id", b"{}").seal(seal);
+        let key = ItemKey::of_tail(b"partitionid");
+        let row = FeedRow::of(&record, &key);
+        let read = FeedRow::decode(&keys::feed(row.version), &row.encode()).unwrap();
+        assert_eq!(format!("{row:?}"), format!("{read:?}"));
+        assert_eq!(row.partition_bytes, 9);
+        assert!(FeedRow::decode(b"f", &row.encode()).is_err());
+        assert!(FeedRow::decode(&keys::feed(1), b"short").is_err());
     }
 
     #[test]

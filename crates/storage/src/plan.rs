@@ -182,6 +182,17 @@ impl<'a> View<'a> {
         self.snapshot.get(self.bucket, key)
     }
 
+    /// Notes that the draft rests on `key`, whose value was read from the same
+    /// snapshot by other means.
+    pub fn rests_on(&self, key: &[u8]) {
+        self.reads.borrow_mut().keys.push(fingerprint(self.bucket, key));
+    }
+
+    /// Which snapshot this is a view of.
+    pub fn generation(&self) -> u64 {
+        self.snapshot.generation()
+    }
+
     /// At most `limit` pairs of `range`. The draft then holds only while the
     /// whole bucket stands still, so this is for buckets that change rarely.
     pub fn scan(&self, range: &KeyRange, direction: Direction, limit: usize) -> Result<Vec<Pair>> {
@@ -321,11 +332,20 @@ fn draft<P: Plan>(
 /// A refusal is judged by a published snapshot or by a published group, so it
 /// can be answered as it is.
 pub fn commit<P: Plan>(store: &dyn Store, bucket: Bucket, plan: P) -> Ticket<P> {
-    let drafted = match store.snapshot() {
-        Ok(snapshot) => draft(&plan, &*snapshot, bucket),
-        Err(error) => Err(error.into()),
-    };
-    match drafted {
+    match store.snapshot() {
+        Ok(snapshot) => commit_on(store, &*snapshot, bucket, plan),
+        Err(error) => Ticket { state: TicketState::Ready(Err(error.into())) },
+    }
+}
+
+/// The same, drafted from a snapshot that is there already.
+pub fn commit_on<P: Plan>(
+    store: &dyn Store,
+    snapshot: &dyn Snapshot,
+    bucket: Bucket,
+    plan: P,
+) -> Ticket<P> {
+    match draft(&plan, snapshot, bucket) {
         Err(refusal) => Ticket { state: TicketState::Ready(Err(refusal)) },
         Ok((basis, write)) => {
             let (sender, receiver) = oneshot::channel();

@@ -53,10 +53,10 @@ impl Count {
 /// Whether something came or went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// One thing more, with so many bytes.
-    More(u64),
-    /// One thing less, with so many bytes.
-    Less(u64),
+    /// So much more.
+    More(Count),
+    /// So much less.
+    Less(Count),
 }
 
 /// What the commits of a group say about one cell.
@@ -124,8 +124,12 @@ impl Tally {
     pub fn add(&mut self, cell: u8, change: Change) -> bool {
         let Some(cell) = self.cells.get_mut(usize::from(cell)) else { return false };
         let next = match change {
-            Change::More(bytes) => cell.items.checked_add(1).zip(cell.bytes.checked_add(bytes)),
-            Change::Less(bytes) => cell.items.checked_sub(1).zip(cell.bytes.checked_sub(bytes)),
+            Change::More(more) => {
+                cell.items.checked_add(more.items).zip(cell.bytes.checked_add(more.bytes))
+            }
+            Change::Less(less) => {
+                cell.items.checked_sub(less.items).zip(cell.bytes.checked_sub(less.bytes))
+            }
         };
         let counted = next.is_some();
         let (items, bytes) = next.unwrap_or_default();
@@ -163,12 +167,20 @@ fn put_number(row: &mut Vec<u8>, mut number: u64) {
 mod tests {
     use super::*;
 
+    fn more(bytes: u64) -> Change {
+        Change::More(Count { items: 1, bytes })
+    }
+
+    fn less(bytes: u64) -> Change {
+        Change::Less(Count { items: 1, bytes })
+    }
+
     #[test]
     fn a_tally_is_read_back() {
         let mut tally = Tally::default();
         assert_eq!(tally.encode(), None);
         for (cell, bytes) in [(0, 0), (0, 127), (5, 128), (63, u64::MAX), (31, 1 << 40)] {
-            assert!(tally.add(cell, Change::More(bytes)));
+            assert!(tally.add(cell, more(bytes)));
         }
         let row = tally.encode().unwrap();
         assert_eq!(Tally::decode(&row).unwrap(), tally);
@@ -179,25 +191,25 @@ mod tests {
     #[test]
     fn what_comes_and_goes_leaves_no_row() {
         let mut tally = Tally::default();
-        assert!(tally.add(7, Change::More(1000)));
-        assert!(tally.add(7, Change::Less(1000)));
+        assert!(tally.add(7, more(1000)));
+        assert!(tally.add(7, less(1000)));
         assert_eq!(tally.encode(), None);
     }
 
     #[test]
     fn less_than_nothing_is_told() {
         let mut tally = Tally::default();
-        assert!(!tally.add(7, Change::Less(1)));
-        assert!(tally.add(7, Change::More(5)));
-        assert!(!tally.add(7, Change::Less(6)));
+        assert!(!tally.add(7, less(1)));
+        assert!(tally.add(7, more(5)));
+        assert!(!tally.add(7, less(6)));
         assert_eq!(tally.encode(), None);
-        assert!(!tally.add(64, Change::More(1)));
+        assert!(!tally.add(64, more(1)));
     }
 
     #[test]
     fn a_damaged_row_is_told() {
         let mut tally = Tally::default();
-        assert!(tally.add(3, Change::More(300)));
+        assert!(tally.add(3, more(300)));
         let row = tally.encode().unwrap();
         assert!(Tally::decode(&row[..row.len() - 1]).is_err());
         assert!(Tally::decode(&[&row[..], &[0]].concat()).is_err());

@@ -35,6 +35,9 @@ const HEAD_BYTES: usize = 57;
 const FIGURES: u8 = 7;
 const FIGURES_BYTES: usize = 128;
 
+/// What a feed row has before the item's name.
+const FEED_BYTES: usize = 31;
+
 /// What a purge cursor holds.
 const CURSOR_BYTES: usize = 8;
 
@@ -157,7 +160,7 @@ impl Raw {
         let json = self.items.json(number, 0, mix.bytes(number));
         batch.insert(&self.rows, key(b'i', &name), record(number, &json));
         batch.insert(&self.rows, key(b'r', &version), name.clone());
-        batch.insert(&self.rows, key(b'f', &version), [&[0; 16][..], &name].concat());
+        batch.insert(&self.rows, key(b'f', &version), [&[0; FEED_BYTES][..], &name].concat());
     }
 
     /// Record, and a new feed row instead of the old one.
@@ -166,7 +169,7 @@ impl Raw {
         let json = self.items.json(number, version, Mix::Replace.bytes(number));
         batch.insert(&self.rows, key(b'i', &name), record(number, &json));
         batch.remove(&self.rows, key(b'f', &(number << 12).to_be_bytes()));
-        let row = [&[0; 16][..], &name].concat();
+        let row = [&[0; FEED_BYTES][..], &name].concat();
         batch.insert(&self.rows, key(b'f', &(version << 12).to_be_bytes()), row);
     }
 }

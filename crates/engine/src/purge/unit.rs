@@ -5,9 +5,12 @@
 //! new `ttl` ends after now. Whether an item is dead is judged once more by
 //! the commit, so a write that came first wins.
 
+use std::sync::Arc;
+
 use bytes::{Buf, BufMut, Bytes};
 use dayfly_model::ttl::{ContainerTtl, Life, Policy};
 use dayfly_model::{Timestamp, charge};
+use dayfly_storage::tally::Change;
 use dayfly_storage::{
     Batch, Bucket, Direction, Draft, Error, Plan, Result, Room, Second, Snapshot, Stamp, Urgency,
     View,
@@ -15,9 +18,9 @@ use dayfly_storage::{
 
 use super::pacer::Pace;
 use crate::head::State;
-use crate::items::Seen;
-use crate::keys::{self, ItemKey};
-use crate::record::{FeedRow, Record};
+use crate::keys;
+use crate::lives::Notes;
+use crate::record::FeedRow;
 
 /// How many feed rows are read at once.
 const ROWS: usize = 64;
@@ -66,7 +69,9 @@ pub(super) enum Look {
 
 /// One commit of the purge.
 pub(super) struct Unit {
-    candidates: Vec<Candidate>,
+    candidates: Arc<Vec<Candidate>>,
+    /// The snapshot they were found in.
+    generation: u64,
     from: Cursor,
     to: Cursor,
     bytes_max: usize,
@@ -75,7 +80,7 @@ pub(super) struct Unit {
 
 /// An item that is due, and where in its queue it stands.
 struct Candidate {
-    key: ItemKey,
+    row: FeedRow,
     place: Place,
 }
 
@@ -127,11 +132,15 @@ pub(super) fn look(
 
     let mut candidates = Vec::with_capacity(feed.candidates.len() + due.len());
     let mut from_feed = feed.candidates.into_iter();
-    for (key, value) in due {
+    for (key, _) in due {
         to.due = Some(key.to_vec());
         candidates.extend(from_feed.next());
-        candidates
-            .push(Candidate { key: ItemKey::of_tail(&value), place: Place::Due(key.to_vec()) });
+        let version = keys::due_version(&key).ok_or_else(broken)?;
+        let feed = keys::feed(version);
+        if let Some(row) = snapshot.get(bucket, &feed)? {
+            let row = FeedRow::decode(&feed, &row)?;
+            candidates.push(Candidate { row, place: Place::Due(key.to_vec()) });
+        }
     }
     candidates.extend(from_feed);
 
@@ -141,7 +150,8 @@ pub(super) fn look(
         return Ok(Look::Nothing(next));
     }
     let (bytes_max, urgency) = (pace.bytes(), pace.urgency);
-    let unit = Unit { candidates, from, to, bytes_max, urgency };
+    let (candidates, generation) = (Arc::new(candidates), snapshot.generation());
+    let unit = Unit { candidates, generation, from, to, bytes_max, urgency };
     Ok(Look::Due { unit, more, next })
 }
 
@@ -173,7 +183,7 @@ fn walk_feed(
         let rows = snapshot.scan(bucket, &range, Direction::Forward, rows_max)?;
         walk.more = rows.len() == rows_max;
         for (key, value) in rows {
-            let row = FeedRow::decode(&value)?;
+            let row = FeedRow::decode(&key, &value)?;
             if row.ts > cut {
                 walk.more = false;
                 break;
@@ -182,9 +192,9 @@ fn walk_feed(
                 walk.more = true;
                 break;
             }
-            *at = keys::feed_version(&key).ok_or_else(broken)?;
+            *at = row.version;
             if inherits(row.life) {
-                walk.candidates.push(Candidate { key: row.key, place: Place::Feed(*at) });
+                walk.candidates.push(Candidate { row, place: Place::Feed(*at) });
             }
         }
         if !walk.more || !walk.candidates.is_empty() {
@@ -221,8 +231,8 @@ fn next_after(
     let rows = snapshot.scan(bucket, &feed, Direction::Forward, ROWS)?;
     let is_all = rows.len() < ROWS;
     let mut inherit = None;
-    for (_, value) in rows {
-        let row = FeedRow::decode(&value)?;
+    for (key, value) in rows {
+        let row = FeedRow::decode(&key, &value)?;
         inherit = Some(row.ts);
         if inherits(row.life) {
             break;
@@ -244,6 +254,17 @@ fn broken() -> Error {
 }
 
 impl Unit {
+    /// Whether no write has come since the look: then the version's row is still
+    /// in the feed. In the snapshot of the look itself it is.
+    fn is_newest(&self, view: &View<'_>, version: u64) -> Result<bool> {
+        let row = keys::feed(version);
+        if view.generation() == self.generation {
+            view.rests_on(&row);
+            return Ok(true);
+        }
+        Ok(view.get(&row)?.is_some())
+    }
+
     /// Up to where the unit goes that takes only the first `taken` candidates.
     fn to(&self, taken: usize) -> Cursor {
         if taken == self.candidates.len() {
@@ -280,29 +301,32 @@ impl Plan for Unit {
         let cuts = state.policy.cuts(Timestamp(view.now()));
         let mut dead = Vec::new();
         let (mut bytes, mut taken) = (0, 0);
-        for candidate in &self.candidates {
-            if bytes >= self.bytes_max {
+        for (place, Candidate { row, .. }) in self.candidates.iter().enumerate() {
+            if bytes >= self.bytes_max as u64 {
                 break;
             }
             taken += 1;
-            let Some(record) = view.get(candidate.key.record())? else { continue };
-            bytes += record.len();
-            if let Seen::Dead(record) = Seen::of(record, cuts)? {
-                dead.push((record, candidate.key.clone()));
+            bytes += row.bytes;
+            if self.is_newest(view, row.version)? && row.life.is_dead(cuts) {
+                dead.push(place);
             }
         }
         let (to, cut) = (self.to(taken), taken < self.candidates.len());
+        let candidates = Arc::clone(&self.candidates);
         Ok(Draft::new(move |stamp: Stamp, batch: &mut Batch| {
-            for (record, key) in &dead {
-                record.bury(batch, &key.partition(record.id()), key);
+            let mut gone = Notes::default();
+            let rows =
+                || dead.iter().filter_map(|place| candidates.get(*place)).map(|dead| &dead.row);
+            for row in rows() {
+                row.bury(batch, &mut gone);
             }
+            gone.write(batch, Change::Less);
             batch.put(keys::purge_cursor(), to.encode());
-            let records = || dead.iter().map(|(record, _)| record);
             Buried {
                 items: dead.len() as u64,
-                charge_ru: records().map(charge_ru).sum(),
-                lags: records()
-                    .filter_map(|record| state.policy.died_at(record.life, Timestamp(stamp.ts)))
+                charge_ru: rows().map(charge_ru).sum(),
+                lags: rows()
+                    .filter_map(|row| state.policy.died_at(row.life, Timestamp(stamp.ts)))
                     .map(|died| stamp.ts.saturating_sub(died.0))
                     .collect(),
                 at: stamp.ts,
@@ -320,8 +344,8 @@ impl Plan for Unit {
     }
 }
 
-fn charge_ru(record: &Record) -> f64 {
-    charge::of_delete(record.text().len(), 0)
+fn charge_ru(row: &FeedRow) -> f64 {
+    charge::of_delete(usize::try_from(row.bytes).unwrap_or(usize::MAX), 0)
 }
 
 #[cfg(test)]
@@ -333,9 +357,11 @@ mod tests {
         let feed = |version| Place::Feed(version);
         let due = |key: &[u8]| Place::Due(key.to_vec());
         let places = [feed(5), due(b"x1"), feed(6), due(b"x2"), feed(7)];
-        let candidates = places.map(|place| Candidate { key: ItemKey::of_tail(b"k"), place });
+        let row = FeedRow::decode(&keys::feed(1), &[0; 31]).unwrap();
+        let candidates = places.map(|place| Candidate { row: row.clone(), place });
         let unit = Unit {
-            candidates: candidates.into(),
+            candidates: Arc::new(candidates.into()),
+            generation: 1,
             from: Cursor { feed: 2, due: None },
             to: Cursor { feed: 9, due: Some(b"x2".to_vec()) },
             bytes_max: 1,

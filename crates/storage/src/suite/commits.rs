@@ -145,6 +145,9 @@ fn concurrent_creates_have_one_winner(bench: &Bench) {
     }
 }
 
+/// Something of ten bytes.
+const TEN: Count = Count { items: 1, bytes: 10 };
+
 /// Counts a change of 10 bytes in cell 3 of the tally `t`.
 fn counts(change: Change) -> impl Fn(&View<'_>) -> super::Outcome + Send {
     move |_: &View<'_>| Ok(draft(move |_, batch| batch.add(b"t".to_vec(), 3, change)))
@@ -160,7 +163,7 @@ fn concurrent_additions_all_count_and_no_draft_is_run_again(bench: &Bench) {
         for _ in 0..4 {
             scope.spawn(|| {
                 for _ in 0..25 {
-                    bench.submit(HERE, counts(Change::More(10))).wait().unwrap();
+                    bench.submit(HERE, counts(Change::More(TEN))).wait().unwrap();
                 }
             });
         }
@@ -172,9 +175,9 @@ fn concurrent_additions_all_count_and_no_draft_is_run_again(bench: &Bench) {
 }
 
 fn a_tally_that_counts_nothing_has_no_row(bench: &Bench) {
-    bench.submit(HERE, counts(Change::More(10))).wait().unwrap();
+    bench.submit(HERE, counts(Change::More(TEN))).wait().unwrap();
     assert!(tally(bench).is_some());
-    bench.submit(HERE, counts(Change::Less(10))).wait().unwrap();
+    bench.submit(HERE, counts(Change::Less(TEN))).wait().unwrap();
     assert_eq!(tally(bench), None);
 }
 

@@ -3,6 +3,7 @@
 
 use super::{Bench, Check, HERE, Refusal, START, appends, creates, draft, keys, puts, range};
 use crate::clock::Step;
+use crate::tally::{Change, Count};
 use crate::{Bucket, Direction, Error, View};
 
 pub(super) const CHECKS: &[Check] = &[
@@ -83,7 +84,9 @@ fn a_job_sees_the_jobs_before_it(bench: &Bench) {
 
 fn a_job_sees_what_the_jobs_before_it_counted(bench: &Bench) {
     let counts = |_: &View<'_>| {
-        Ok(draft(|_, batch| batch.add(b"t".to_vec(), 0, crate::tally::Change::More(1))))
+        Ok(draft(|_, batch| {
+            batch.add(b"t".to_vec(), 0, Change::More(Count { items: 1, bytes: 1 }));
+        }))
     };
     let copies = |view: &View<'_>| {
         let row = view.get(b"t").map_err(Refusal::Storage)?.unwrap_or_default();

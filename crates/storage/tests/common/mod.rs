@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use dayfly_storage::clock::HandWall;
+use dayfly_storage::tally::{self, Count};
 use dayfly_storage::{
     Bucket, Direction, Draft, Error, Head, KeyRange, LocalOptions, Pair, Plan, Result, Room, Stamp,
     Store, Ticket, View, commit,
@@ -45,7 +46,8 @@ impl Plan for Change {
                 }
             }
             if let Some(cell) = change.counts {
-                batch.add(b"t".to_vec(), cell, dayfly_storage::tally::Change::More(stamp.lsn));
+                let count = Count { items: 1, bytes: stamp.lsn };
+                batch.add(b"t".to_vec(), cell, tally::Change::More(count));
             }
             if let Some(state) = change.state {
                 batch.set_state(state);
