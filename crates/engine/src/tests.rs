@@ -1,6 +1,6 @@
-//! The engine from outside: named cases, and random days against a model.
+//! The engine from outside: named cases, and random histories against a model.
 
-mod days;
+mod model;
 mod server;
 
 use dayfly_storage::Pair;
@@ -106,19 +106,4 @@ fn items_that_never_expire_are_stepped_over_many_at_a_time() {
     let commits = server.commits();
     assert_eq!(server.purge(), 1);
     assert!(server.commits() - commits <= 2);
-}
-
-#[test]
-fn random_days_in_memory() {
-    for seed in 1..=150 {
-        days::play(seed, Kind::Memory { slices: 1 });
-        days::play(seed, Kind::Memory { slices: 4 });
-    }
-}
-
-#[test]
-fn random_days_on_disk() {
-    for seed in 1..=5 {
-        days::play(seed, Kind::Disk);
-    }
 }

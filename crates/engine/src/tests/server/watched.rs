@@ -1,0 +1,141 @@
+//! A store that counts what is handed in, so that a test can wait until
+//! another thread has handed in its write: that makes the order of writes, and
+//! with it the whole history, the same each time.
+
+use std::sync::{Condvar, Mutex, MutexGuard};
+use std::time::Duration;
+
+use dayfly_storage::clock::{Reading, Refused, Step};
+use dayfly_storage::suite::Stepped;
+use dayfly_storage::{Bucket, Cleared, Figures, Job, KeyRange, Result, Snapshot, Store};
+
+/// Longer than any write takes.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+pub(crate) struct Watched {
+    store: Box<dyn Stepped>,
+    seen: Mutex<Seen>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Seen {
+    submitted: u64,
+    done: bool,
+}
+
+/// Tells, when dropped, that what was done is done.
+pub(crate) struct Done<'a>(&'a Watched);
+
+impl Drop for Done<'_> {
+    fn drop(&mut self) {
+        self.0.seen().done = true;
+        self.0.changed.notify_all();
+    }
+}
+
+impl Watched {
+    pub(crate) fn new(store: Box<dyn Stepped>) -> Self {
+        Watched { store, seen: Mutex::default(), changed: Condvar::new() }
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap()
+    }
+
+    fn wait(&self, until: impl Fn(&Seen) -> bool) -> MutexGuard<'_, Seen> {
+        let seen = self.seen();
+        let (seen, waited) =
+            self.changed.wait_timeout_while(seen, PATIENCE, |seen| !until(seen)).unwrap();
+        assert!(!waited.timed_out(), "nothing was handed in");
+        seen
+    }
+
+    pub(crate) fn submitted(&self) -> u64 {
+        self.seen().submitted
+    }
+
+    pub(crate) fn await_submit(&self, known: u64) {
+        drop(self.wait(|seen| seen.submitted > known));
+    }
+
+    pub(crate) fn tells_when_done(&self) -> Done<'_> {
+        Done(self)
+    }
+
+    /// Waits for a write, or for the end. `true`: it is a write.
+    pub(crate) fn waits_or_done(&self, known: u64) -> bool {
+        let mut seen = self.wait(|seen| seen.submitted > known || seen.done);
+        let waits = seen.submitted > known;
+        if !waits {
+            seen.done = false;
+        }
+        waits
+    }
+}
+
+impl Stepped for Watched {
+    fn begin_group(&self) {
+        self.store.begin_group();
+    }
+
+    fn publish_group(&self) {
+        self.store.publish_group();
+    }
+}
+
+impl Store for Watched {
+    fn submit(&self, bucket: Bucket, job: Box<dyn Job>) {
+        self.store.submit(bucket, job);
+        self.seen().submitted += 1;
+        self.changed.notify_all();
+    }
+
+    fn snapshot(&self) -> Result<Box<dyn Snapshot>> {
+        self.store.snapshot()
+    }
+
+    fn clear(&self, bucket: Bucket, range: &KeyRange, limit: usize) -> Result<Cleared> {
+        self.store.clear(bucket, range, limit)
+    }
+
+    fn forget(&self, bucket: Bucket) -> Result<()> {
+        self.store.forget(bucket)
+    }
+
+    fn buckets(&self) -> Vec<Bucket> {
+        self.store.buckets()
+    }
+
+    fn compact(&self) -> Result<()> {
+        self.store.compact()
+    }
+
+    fn writable(&self) -> Result<()> {
+        self.store.writable()
+    }
+
+    fn figures(&self) -> Figures {
+        self.store.figures()
+    }
+
+    fn clock(&self) -> Result<Reading> {
+        self.store.clock()
+    }
+
+    fn glance(&self) -> Reading {
+        self.store.glance()
+    }
+
+    fn move_clock(&self, step: Step) -> Result<Reading, Refused> {
+        self.store.move_clock(step)
+    }
+
+    fn tick(&self) -> Result<()> {
+        self.store.tick()
+    }
+
+    fn close(&self) -> Result<()> {
+        self.store.close()
+    }
+}
