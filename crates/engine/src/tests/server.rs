@@ -283,23 +283,24 @@ impl Server {
         self.run(Operation::DeleteContainer { at: at(), condition: Condition::default() }).unwrap();
     }
 
-    fn write(&self, act: Act, key: &str) -> Result<Value, ErrorKind> {
-        let success = self.run(Operation::WriteItem(WriteItem {
+    fn write(&self, act: Act, key: &str) -> Result<Success, ErrorKind> {
+        self.run(Operation::WriteItem(WriteItem {
             at: at(),
             act,
             partition_key: Some(PartitionKey::parse_header(&format!("[{key}]")).unwrap()),
             condition: Condition::default(),
             minimal: false,
-        }))?;
-        Ok(serde_json::from_slice(&success.body).unwrap_or(Value::from(success.status)))
+        }))
     }
 
     pub(super) fn create(&self, item: Value) -> Result<Value, ErrorKind> {
-        self.write(Act::Create(text(&item)), &item["pk"].to_string())
+        let success = self.write(Act::Create(text(&item)), &item["pk"].to_string())?;
+        Ok(serde_json::from_slice(&success.body).unwrap())
     }
 
-    pub(super) fn upsert(&self, item: Value) -> Result<Value, ErrorKind> {
-        self.write(Act::Upsert(text(&item)), &item["pk"].to_string())
+    /// The answer to an upsert, which cannot be refused.
+    pub(super) fn upserted(&self, item: Value) -> Success {
+        self.write(Act::Upsert(text(&item)), &item["pk"].to_string()).unwrap()
     }
 
     /// Everything stored for containers.

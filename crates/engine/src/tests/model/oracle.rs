@@ -76,6 +76,8 @@ pub(super) struct Oracle {
     pub(super) policies: Vec<Policy>,
     /// The last second that anybody saw.
     pub(super) now: u64,
+    /// Anything is not as it was when somebody last looked.
+    pub(super) changed: bool,
     /// Which bucket a partition key belongs to.
     slices: BTreeMap<&'static str, usize>,
 }
@@ -86,6 +88,7 @@ impl Oracle {
             items: BTreeMap::new(),
             policies: vec![Policy::default(); slices],
             now,
+            changed: true,
             slices: Place::all().map(|place| (place.key, slice_of(place.key))).collect(),
         }
     }
@@ -94,6 +97,7 @@ impl Oracle {
     pub(super) fn pass(&mut self, now: u64) {
         for second in self.now + 1..=now {
             self.now = second;
+            self.changed = true;
             self.bury_expired();
             for policy in &mut self.policies {
                 if let Some((default, at)) = policy.pending
@@ -116,6 +120,7 @@ impl Oracle {
 
     /// A definition reaches a bucket now.
     pub(super) fn install(&mut self, slice: usize, definition: Definition) {
+        self.changed = true;
         let policy = &mut self.policies[slice];
         match definition.delayed {
             Some((_, until)) if self.now < until => {
@@ -165,6 +170,7 @@ impl Oracle {
 
     /// Does a write that was judged good. A dead item in its way goes.
     pub(super) fn apply(&mut self, write: &Write, shown: Bytes) {
+        self.changed = true;
         if write.act == Act::Delete {
             self.items.remove(&write.place);
             return;
@@ -180,6 +186,7 @@ impl Oracle {
 
     /// What is dead leaves no trace.
     pub(super) fn purge(&mut self) {
+        self.changed = true;
         self.items.retain(|_, item| !item.dead);
     }
 }
