@@ -101,11 +101,11 @@ fn no_touch_is_lost_to_the_purge_and_nothing_comes_back() {
                 server.clock(born + 1);
                 field.end.wait();
                 said(&purge);
-                let mut writes = writers.each_ref().map(said);
-                writes.sort_by_key(|told| told.lsn);
-                check_writes(&first, &writes, born);
+                let mut acked = writers.each_ref().map(said);
+                acked.sort_by_key(|told| told.lsn);
+                check_writes(&first, &acked, born);
                 check_reads(&first, &said(&reader));
-                let left = writes.last().filter(|last| last.item["_ts"] == born + 1);
+                let left = acked.last().filter(|last| last.item["_ts"] == born + 1);
                 assert_eq!(read(server), left.map(|last| last.item.clone()), "round {round}");
                 server.clock(born + 2);
             }

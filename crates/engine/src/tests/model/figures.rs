@@ -49,6 +49,19 @@ impl Oracle {
         })
     }
 
+    /// The changes of the default, as `ReadTtl` shows them, but for their times.
+    /// All buckets have the same ones, once none is on its way.
+    pub(super) fn history(&self) -> Vec<Value> {
+        let first = self.changes.first().into_iter().flatten().enumerate();
+        first
+            .map(|(place, change)| {
+                let condemned: usize =
+                    self.changes.iter().map(|changes| changes[place].condemned).sum();
+                json!({"from": change.from, "to": change.to, "condemnedItems": condemned})
+            })
+            .collect()
+    }
+
     /// As `ForecastTtl` shows it.
     pub(super) fn forecast(&self) -> Value {
         let dead = |item: &Item, at| dead_at(item, self.policies[item.slice], at);

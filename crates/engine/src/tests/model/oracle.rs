@@ -70,12 +70,22 @@ impl Definition {
     }
 }
 
+/// A change of a bucket's default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Changed {
+    pub(super) from: Default,
+    pub(super) to: Default,
+    pub(super) condemned: usize,
+}
+
 pub(super) struct Oracle {
     pub(super) items: BTreeMap<Place, Item>,
     /// One for each bucket.
     pub(super) policies: Vec<Policy>,
     /// The last second that anybody saw.
     pub(super) now: u64,
+    /// The changes of each bucket's default, with how many items each expired.
+    pub(super) changes: Vec<Vec<Changed>>,
     /// Anything is not as it was when somebody last looked.
     pub(super) changed: bool,
     /// Which bucket a partition key belongs to.
@@ -88,6 +98,7 @@ impl Oracle {
             items: BTreeMap::new(),
             policies: vec![Policy::default(); slices],
             now,
+            changes: vec![Vec::new(); slices],
             changed: true,
             slices: Place::all().map(|place| (place.key, slice_of(place.key))).collect(),
         }
@@ -127,9 +138,17 @@ impl Oracle {
                 let differs = definition.default != policy.default;
                 policy.pending = differs.then_some((definition.default, until));
             }
-            _ => *policy = Policy { default: definition.default, pending: None },
+            _ => {
+                let (from, to) = (policy.default, definition.default);
+                *policy = Policy { default: to, pending: None };
+                let alive = self.all_alive().count();
+                self.bury_expired();
+                if from != to {
+                    let condemned = alive - self.all_alive().count();
+                    self.changes[slice].push(Changed { from, to, condemned });
+                }
+            }
         }
-        self.bury_expired();
     }
 
     pub(super) fn alive(&self, place: Place) -> Option<&Item> {
