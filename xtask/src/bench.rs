@@ -5,6 +5,9 @@
 //! create   durable writes a second, against bare fjall with the same entries
 //! start    CPU of a cold start, idle memory, size of the binary
 //! scale    CPU of reads and creates at 100 thousand and at 1 million items
+//! ttl      CPU of a change of the default, of what-if and forecast, and of idling
+//! purge    expired items removed a second, against bare fjall removing the same keys
+//! beside   latency of writes with and without a purge beside them
 //! ```
 //!
 //! Both sides of every comparison run in one run, in turns, each as a process
@@ -12,15 +15,18 @@
 //! Read every figure as a ratio.
 
 pub(crate) mod bare;
+mod beside;
 mod create;
 mod fill;
 mod item;
 mod load;
+mod purge;
 pub(crate) mod raw;
 mod read;
 mod report;
 mod scale;
 mod start;
+mod ttl;
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -48,9 +54,13 @@ enum Name {
     Create,
     Start,
     Scale,
+    Ttl,
+    Purge,
+    Beside,
 }
 
-const ALL: [Name; 4] = [Name::Start, Name::Read, Name::Create, Name::Scale];
+const ALL: [Name; 7] =
+    [Name::Start, Name::Read, Name::Create, Name::Scale, Name::Ttl, Name::Purge, Name::Beside];
 
 /// What every benchmark needs.
 struct Bench {
@@ -79,6 +89,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             Name::Create => create::run(&bench)?,
             Name::Start => start::run(&bench)?,
             Name::Scale => scale::run(&bench)?,
+            Name::Ttl => ttl::run(&bench)?,
+            Name::Purge => purge::run(&bench)?,
+            Name::Beside => beside::run(&bench)?,
         };
         println!("\n{}", report.table());
         missed += report.missed();

@@ -80,6 +80,20 @@ impl Server {
         Ok(user + system)
     }
 
+    /// The same, to the nanosecond: what the scheduler counts for each thread
+    /// that is there.
+    pub(crate) fn cpu_exact(&self) -> Result<Duration> {
+        let path = format!("/proc/{}/task", self.child.id());
+        let mut nanos = 0;
+        for thread in std::fs::read_dir(&path).map_err(failed(&path))? {
+            let path = thread.map_err(failed(&path))?.path().join("schedstat");
+            // A thread may end meanwhile.
+            let text = std::fs::read_to_string(&path).unwrap_or_default();
+            nanos += text.split(' ').next().and_then(|nanos| nanos.parse().ok()).unwrap_or(0);
+        }
+        Ok(Duration::from_nanos(nanos))
+    }
+
     /// Its memory that is in RAM, in bytes.
     pub(crate) fn rss_bytes(&self) -> Result<u64> {
         let path = format!("/proc/{}/status", self.child.id());
@@ -89,13 +103,22 @@ impl Server {
         kilobytes.map(|kilobytes| kilobytes * 1024).ok_or_else(|| format!("{path} has no VmRSS"))
     }
 
-    /// A number from `/metrics`.
+    /// A number from `/metrics`; of one that has labels, the sum.
     pub(crate) fn metric(&self, name: &str) -> Result<f64> {
         let text = self.connect()?.must("GET", "/metrics", &[], "")?.body;
         let text = String::from_utf8_lossy(&text).into_owned();
-        let value = text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
-        value.ok_or_else(|| format!("/metrics has no {name}"))
+        let values: Vec<f64> = text.lines().filter_map(|line| sample(line, name)).collect();
+        if values.is_empty() {
+            return Err(format!("/metrics has no {name}"));
+        }
+        Ok(values.into_iter().sum())
     }
+}
+
+/// The value in a line of metrics, if it is one of `name`.
+fn sample(line: &str, name: &str) -> Option<f64> {
+    let rest = line.strip_prefix(name).filter(|rest| rest.starts_with([' ', '{']))?;
+    rest.rsplit(' ').next()?.parse().ok()
 }
 
 impl Drop for Server {

@@ -66,6 +66,15 @@ impl Signer {
     }
 }
 
+/// A whole request to the admin API.
+pub(crate) fn admin_request(method: &str, call: &str, body: &str) -> String {
+    let length = body.len();
+    format!(
+        "{method} /_admin/v1/{call} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer \
+         {WELL_KNOWN_KEY}\r\ncontent-length: {length}\r\n\r\n{body}"
+    )
+}
+
 /// The header that says which partition an item is in.
 pub(crate) fn partition(key: &str) -> (&'static str, String) {
     ("x-ms-documentdb-partitionkey", format!("[\"{key}\"]"))
@@ -92,6 +101,29 @@ impl Client {
         let waits = stream.set_nodelay(true).and(stream.set_read_timeout(Some(PATIENCE)));
         waits.map_err(failed("setting up a connection"))?;
         Ok(Client { signer: Signer::new()?, stream: BufReader::new(stream) })
+    }
+
+    /// Calls the admin API, which has to work.
+    pub(crate) fn admin(&mut self, method: &str, call: &str, body: &str) -> Result<Value> {
+        let request = admin_request(method, call, body);
+        let sent = self.stream.get_mut().write_all(request.as_bytes());
+        let answer = sent.and_then(|()| self.answer()).map_err(failed("asking the server"))?;
+        match answer.status {
+            200 => Ok(answer.json()),
+            _ => Err(format!("{method} {call} answered {}", answer.told())),
+        }
+    }
+
+    /// The same for a call that may take minutes.
+    pub(crate) fn admin_patiently(
+        &mut self,
+        method: &str,
+        call: &str,
+        body: &str,
+    ) -> Result<Value> {
+        let waits = self.stream.get_ref().set_read_timeout(None);
+        waits.map_err(failed("setting up a connection"))?;
+        self.admin(method, call, body)
     }
 
     /// Asks and waits. An error means that nobody knows what became of it.

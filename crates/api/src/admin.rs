@@ -23,8 +23,8 @@ pub(crate) fn read(request: &Request<'_>, call: &[Cow<'_, str>]) -> Result<Opera
 fn step(body: &[u8]) -> Result<Step> {
     let refused = || {
         Error::bad_request(
-            "The body must be one of {\"now\":n}, {\"advanceSeconds\":n}, {\"frozen\":true} and \
-             {\"frozen\":false}.",
+            "The body must be one of {\"now\":n}, {\"advanceSeconds\":n}, {\"frozen\":true}, \
+             {\"frozen\":false} and {\"accept\":true}.",
         )
     };
     let body: Value = serde_json::from_slice(body).map_err(|_| refused())?;
@@ -38,6 +38,7 @@ fn step(body: &[u8]) -> Result<Step> {
         ("advanceSeconds", Some(seconds), _) => Ok(Step::Advance(seconds)),
         ("frozen", _, Some(true)) => Ok(Step::Freeze),
         ("frozen", _, Some(false)) => Ok(Step::Run),
+        ("accept", _, Some(true)) => Ok(Step::Accept),
         _ => Err(refused()),
     }
 }

@@ -30,7 +30,7 @@ pub(crate) fn render(engine: &Engine, requests: &Requests) -> String {
         let _ = writeln!(text, "dayfly_requests_total{{status=\"{class}xx\"}} {count}");
     }
 
-    let figures = engine.figures();
+    let (figures, clock) = (engine.figures(), engine.glance());
     let mut metric = |name: &str, kind: &str, help: &str, value: String| {
         describe(&mut text, name, kind, help);
         let _ = writeln!(text, "{name} {value}");
@@ -40,6 +40,7 @@ pub(crate) fn render(engine: &Engine, requests: &Requests) -> String {
         ("dayfly_commit_groups_total", "Groups that were written.", figures.groups),
         ("dayfly_redrafts_total", "Drafts that the committer ran again.", figures.redrafts),
         ("dayfly_ttl_purged_total", "Expired items that were removed.", engine.purged_items()),
+        ("dayfly_clock_jumps_total", "Jumps of the system's clock that were held.", clock.jumps),
     ];
     for (name, help, value) in counters {
         metric(name, "counter", help, value.to_string());
@@ -59,6 +60,18 @@ pub(crate) fn render(engine: &Engine, requests: &Requests) -> String {
     for (name, help, value) in seconds {
         metric(name, "counter", help, value.to_string());
     }
+    metric(
+        "dayfly_clock_jump_held",
+        "gauge",
+        "1 while a jump of the system's clock is held.",
+        u8::from(clock.held).to_string(),
+    );
+    metric(
+        "dayfly_clock_frozen_seconds",
+        "gauge",
+        "How far the system's clock is behind; time stands still until it has caught up.",
+        clock.behind_seconds.to_string(),
+    );
     metric("dayfly_disk_bytes", "gauge", "Bytes on disk.", figures.disk_bytes.to_string());
     if let Some(free) = figures.free_bytes {
         metric("dayfly_disk_free_bytes", "gauge", "Bytes free on that disk.", free.to_string());

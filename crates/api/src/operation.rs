@@ -227,7 +227,7 @@ fn refuse_query(request: &Request<'_>) -> Result<()> {
 }
 
 fn item(request: &Request<'_>) -> Result<ObjectText> {
-    json::parse(request.body, ITEM_SYSTEM_PROPERTIES)
+    json::take(request.body, ITEM_SYSTEM_PROPERTIES)
 }
 
 fn partition_key(request: &Request<'_>) -> Result<Option<PartitionKey>> {

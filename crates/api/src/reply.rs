@@ -10,7 +10,7 @@ use std::cell::RefCell;
 use std::time::Duration;
 
 use bytes::Bytes;
-use dayfly_engine::reply::{Count, Place, Reply, Success};
+use dayfly_engine::reply::{Count, Pieces, Place, Reply, Success};
 use dayfly_model::{Error, Timestamp, session};
 use http::header::{DATE, ETAG, HeaderMap, HeaderName, HeaderValue};
 use http::{Response, StatusCode};
@@ -97,9 +97,9 @@ pub(crate) struct Context<'a> {
 }
 
 /// Turns a reply into a response.
-pub(crate) fn respond(reply: Reply, context: &Context<'_>) -> Response<Bytes> {
+pub(crate) fn respond(reply: Reply, context: &Context<'_>) -> Response<Pieces> {
     let Reply { outcome, now, charge_ru, place } = reply;
-    let mut response = Response::new(Bytes::new());
+    let mut response = Response::new(Pieces::default());
     *response.headers_mut() = match &place {
         Some(_) => context.constant.in_container.clone(),
         None => context.constant.everywhere.clone(),
@@ -153,7 +153,7 @@ fn container(headers: &mut HeaderMap, place: &Place, context: &Context<'_>) {
     }
 }
 
-fn succeed(response: &mut Response<Bytes>, success: Success) {
+fn succeed(response: &mut Response<Pieces>, success: Success) {
     let headers = response.headers_mut();
     if let Some(etag) = success.etag {
         take(headers, ETAG, etag);
@@ -200,7 +200,7 @@ fn used(usage: Count) -> String {
     )
 }
 
-fn fail(response: &mut Response<Bytes>, error: &Error, activity_id: &str) {
+fn fail(response: &mut Response<Pieces>, error: &Error, activity_id: &str) {
     let wire = error.kind.wire();
     if wire.substatus != 0 {
         set(response.headers_mut(), SUBSTATUS, &wire.substatus.to_string());

@@ -3,12 +3,18 @@
 
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use dayfly_api::{Api, Incoming, Settings};
 use dayfly_engine::{Engine, EngineSettings};
 use dayfly_model::Timestamp;
+use dayfly_storage::clock::{HandWall, Wall};
 use dayfly_storage::{Local, LocalOptions, Store};
+use hmac::{Hmac, KeyInit, Mac};
 use http::Request;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use sha2::Sha256;
 
 const PRIMARY: &str = "cHJpbWFyeSBrZXkgb2YgdGhpcyB0ZXN0";
 const READ_ONLY: &str = "cmVhZC1vbmx5IGtleSBvZiB0aGlzIHRlc3Q=";
@@ -98,4 +104,48 @@ fn what_is_open_on_a_network() {
     ] {
         assert_eq!(ask(&api, "GET", path, None, true), status, "{path}");
     }
+}
+
+/// The status of a list of databases that was signed at `date`.
+fn signed(api: &Api, date: u64) -> u16 {
+    let date = Timestamp(date).to_http_date();
+    let key = STANDARD.decode(PRIMARY).unwrap();
+    let mut signer = Hmac::<Sha256>::new_from_slice(&key).unwrap();
+    signer.update(format!("get\ndbs\n\n{}\n\n", date.to_lowercase()).as_bytes());
+    let signature = STANDARD.encode(signer.finalize().into_bytes());
+    let token = format!("type=master&ver=1.0&sig={signature}");
+    let token = utf8_percent_encode(&token, NON_ALPHANUMERIC).to_string();
+    let request = Request::get("/dbs").header("x-ms-date", date).header("authorization", token);
+    let (parts, ()) = request.body(()).unwrap().into_parts();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let incoming = Incoming { parts, body: Bytes::new(), secure: false };
+    runtime.block_on(api.handle(incoming)).status().as_u16()
+}
+
+#[test]
+fn while_our_clock_is_held_clients_with_the_right_time_are_served() {
+    const NOW: u64 = 1_700_000_000;
+    const DAY: u64 = 24 * 3600;
+    let wall = Arc::new(HandWall::at(NOW));
+    let options = LocalOptions { wall: Arc::clone(&wall) as _, ..LocalOptions::default() };
+    let store: Arc<dyn Store> = Arc::new(Local::memory(options).unwrap());
+    let engine = Arc::new(Engine::open(store, EngineSettings::default()).unwrap());
+    let shown = Arc::clone(&wall);
+    let settings = Settings {
+        primary_key: PRIMARY.to_owned(),
+        read_only_key: None,
+        loopback: true,
+        admin_public: false,
+        certificate_pem: None,
+        wall: Box::new(move || Timestamp(shown.seconds())),
+    };
+    let api = Api::new(engine, settings).unwrap();
+    assert_eq!((signed(&api, NOW), signed(&api, NOW + DAY)), (200, 403));
+
+    wall.jump(NOW + DAY);
+    assert_eq!((signed(&api, NOW), signed(&api, NOW + DAY)), (200, 200));
+
+    // It has stood long enough to be believed.
+    wall.pass(600);
+    assert_eq!((signed(&api, NOW), signed(&api, NOW + DAY)), (403, 200));
 }

@@ -7,7 +7,12 @@
 //! # Comments say what is proven.
 //! strict                         at the top: open the server in strict mode
 //! one-bucket                     at the top: the script pins ranges, so a container has one bucket
-//! clock 1000                     the wall clock shows this second
+//! no-test-clock                  at the top: nobody may move the clock by the admin API
+//! clock 1000                     time passes until the wall clock shows this second; a step back
+//!                                is no time
+//! pass 10                        time passes
+//! jump 5000                      the wall clock shows this second, and no time has passed
+//! tick                           what the server does each second
 //! purge                          remove everything that is due
 //! restart                        stop and start on the same data
 //! crash                          the process is killed, and started again
@@ -18,7 +23,7 @@
 //! body-bytes: 7b7d               the body as bytes, in hexadecimal digits
 //! {"id":"carts"}                 the body; `<x*5>` in it is `xxxxx`
 //! > 201 {"id":"carts"}           the answer: status and the whole JSON body
-//! > 201 ~ {"defaultTtl":5}       ... or a part of it
+//! > 201 ~ {"defaultTtl":5}       ... or a part of it; of a text, one line
 //! > 204 <empty>                  ... or nothing
 //! > 404                          ... or the status alone
 //! > etag: <any>                  a header of the answer; `<absent>`: not there
@@ -51,7 +56,7 @@ mod server;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use server::{Engine, Server};
+use server::{Engine, Mode, Server};
 
 fn scripts() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/scenarios");
@@ -105,7 +110,7 @@ fn every_script_on_disk() {
 /// and never sees it again; and no answer that shows it is as late as its end.
 #[test]
 fn a_reader_who_never_stops_sees_the_item_until_its_last_second() {
-    let server = Server::new(Engine::Memory { slices: 1 }, false);
+    let server = Server::new(Engine::Memory { slices: 1 }, Mode::default());
     let send = |method: &str, path: &str, body: &str| {
         let key = ("x-ms-documentdb-partitionkey".to_owned(), "[\"x\"]".to_owned());
         server.send(method, path, &[key], body.as_bytes().to_vec(), "name")

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::Poll;
 
 use bytes::Bytes;
-use dayfly_api::Api;
+use dayfly_api::{Api, Pieces};
 use dayfly_model::{Error, ErrorKind, Result};
 use http::Response;
 use hyper::server::conn::{http1, http2};
@@ -109,7 +109,7 @@ impl Visit {
     }
 
     /// The answer that says `error`; the connection ends after it.
-    pub(crate) fn refuse(&self, error: Error) -> Response<Bytes> {
+    pub(crate) fn refuse(&self, error: Error) -> Response<Pieces> {
         self.refused.store(true, Ordering::Relaxed);
         self.host.api.refuse(error)
     }
@@ -131,7 +131,7 @@ impl Visit {
         }
         let length = response.body().len();
         bytes.extend(format!("content-length: {length}\r\nconnection: close\r\n\r\n").bytes());
-        bytes.extend_from_slice(response.body());
+        bytes.extend(response.body().to_vec());
         bytes.into()
     }
 }

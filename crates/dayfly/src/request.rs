@@ -9,7 +9,9 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use bytes::buf::{Buf as _, Chain};
 use bytes::{Bytes, BytesMut};
+use dayfly_api::Pieces;
 use dayfly_model::{Error, ErrorKind, Result};
 use http::header::{CONNECTION, CONTENT_LENGTH, HeaderValue};
 use http::request::Parts;
@@ -25,7 +27,7 @@ use crate::limits::{BODIES_BYTES_MAX, BODY_BYTES_MAX, Limits, URL_BYTES_MAX};
 pub(crate) async fn answer(
     visit: Arc<Visit>,
     request: Request<Incoming>,
-) -> Result<Response<Full<Bytes>>, Infallible> {
+) -> Result<Response<Full<Chain<Bytes, Bytes>>>, Infallible> {
     let _serving = visit.progress().serving();
     let (parts, body) = request.into_parts();
     let (version, only_head) = (parts.version, parts.method == Method::HEAD);
@@ -36,12 +38,12 @@ pub(crate) async fn answer(
     if only_head {
         leave_body_out(&mut response);
     }
-    Ok(response.map(Full::new))
+    Ok(response.map(|body| Full::new(body.first.chain(body.second))))
 }
 
 /// A HEAD gets the head of the answer, with the length that the body would
 /// have. hyper sees to that in HTTP/1.1 only.
-fn leave_body_out(response: &mut Response<Bytes>) {
+fn leave_body_out(response: &mut Response<Pieces>) {
     let length = std::mem::take(response.body_mut()).len();
     if length > 0 {
         response.headers_mut().insert(CONTENT_LENGTH, length.into());
@@ -67,7 +69,7 @@ async fn receive<'a>(visit: &'a Visit, parts: &Parts, body: Incoming) -> Result<
 
 /// Hands a request to the API. A panic in there ends the request, not the
 /// connection, and the client learns that it was our fault.
-async fn handle(visit: &Visit, parts: Parts, body: Held<'_>) -> Response<Bytes> {
+async fn handle(visit: &Visit, parts: Parts, body: Held<'_>) -> Response<Pieces> {
     let incoming = dayfly_api::Incoming { parts, body: body.bytes, secure: visit.secure() };
     let mut handled = pin!(visit.api().handle(incoming));
     let outcome = std::future::poll_fn(|cx| {
@@ -83,7 +85,7 @@ async fn handle(visit: &Visit, parts: Parts, body: Held<'_>) -> Response<Bytes> 
     })
 }
 
-fn refuse(visit: &Visit, error: Error, version: Version) -> Response<Bytes> {
+fn refuse(visit: &Visit, error: Error, version: Version) -> Response<Pieces> {
     let mut response = visit.refuse(error);
     if version < Version::HTTP_2 {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));

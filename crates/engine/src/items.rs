@@ -258,7 +258,7 @@ struct Body {
     ttl: Option<Box<RawValue>>,
     partition_key: PartitionKey,
     unique: Vec<[u8; 16]>,
-    text: String,
+    text: Bytes,
 }
 
 impl Spot {
@@ -269,7 +269,7 @@ impl Spot {
 
 impl Body {
     fn read(container: &Container, text: ObjectText) -> Result<Body> {
-        if text.as_str().len() > ITEM_BYTES_MAX {
+        if text.bytes() > ITEM_BYTES_MAX {
             return Err(Error::new(
                 ErrorKind::TooLarge,
                 "Request size is too large: an item can have at most 2 MB.",
@@ -279,10 +279,10 @@ impl Body {
         let definition = container.definition();
         Ok(Body {
             ttl: text.get("ttl").map(ToOwned::to_owned),
-            partition_key: PartitionKey::extract(&definition.partition_key, text.as_str())?,
-            unique: unique::hashes(&definition.unique_keys, text.as_str()),
+            partition_key: PartitionKey::extract(&definition.partition_key, &text)?,
+            unique: unique::hashes(&definition.unique_keys, &text),
             id,
-            text: text.into_string(),
+            text: text.into_bytes(),
         })
     }
 
@@ -486,7 +486,7 @@ impl ItemPlan {
     }
 
     fn unstamped(&self, body: &Body) -> Unstamped {
-        Unstamped::new(&self.spot.partition_key, &body.unique, &self.spot.id, body.text.as_bytes())
+        Unstamped::new(&self.spot.partition_key, &body.unique, &self.spot.id, &body.text)
     }
 
     /// The expired owners of the unique keys this write wants; an owner that

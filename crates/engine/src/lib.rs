@@ -333,6 +333,11 @@ impl Engine {
         self.shared.store.figures()
     }
 
+    /// The clock, for those who watch it; nothing may be judged by it.
+    pub fn glance(&self) -> Reading {
+        self.shared.store.glance()
+    }
+
     /// How many expired items were removed since the start.
     pub fn purged_items(&self) -> u64 {
         self.shared.purged.load(Ordering::Relaxed)
@@ -382,6 +387,10 @@ fn clock_reply(outcome: Result<Reading, Refused>) -> Reply {
         Err(Refused::TooFar) => Error::bad_request(format!(
             "The clock does not go past the year 9999, which ends at {LAST_SECOND}."
         ))
+        .into(),
+        Err(Refused::NothingHeld) => Error::bad_request(
+            "There is nothing to accept: no jump of the clock is held, and the purge is not held.",
+        )
         .into(),
         Err(Refused::Storage(error)) => error.into(),
     }

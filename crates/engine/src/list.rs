@@ -158,7 +158,8 @@ impl<'a> Scan<'a> {
         if self.count > 0 {
             self.documents.push(b',');
         }
-        self.documents.extend_from_slice(&text);
+        self.documents.extend_from_slice(&text.first);
+        self.documents.extend_from_slice(&text.second);
         self.count += 1;
         self.charge_ru += charge::of_read(text.len());
         Ok(true)

@@ -19,7 +19,6 @@
 //! of everything up to a second needs one page of each level.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 
 use bytes::Bytes;
 use dayfly_model::Timestamp;
@@ -58,6 +57,9 @@ pub(crate) enum Class {
 impl Class {
     pub(crate) const ALL: [Class; 4] =
         [Class::Inherit, Class::Explicit, Class::Never, Class::Opaque];
+
+    /// The classes that may expire.
+    pub(crate) const MORTAL: [Class; 3] = [Class::Inherit, Class::Explicit, Class::Opaque];
 
     /// The classes that live by the container's default.
     pub(crate) const BY_DEFAULT: [Class; 2] = [Class::Inherit, Class::Opaque];
@@ -119,9 +121,13 @@ fn page_of(second: u64, level: u8) -> u64 {
 /// The histogram of one bucket, as one snapshot shows it.
 pub(crate) struct Lives<'a> {
     get: &'a dyn Fn(&[u8]) -> Result<Option<Bytes>>,
-    /// Pages that were read: many sums need the same ones.
-    pages: RefCell<HashMap<(Class, u8, u64), Option<Tally>>>,
+    /// The last page that was read of each class and level: sums that follow
+    /// each other need mostly the same ones.
+    pages: RefCell<[[Option<Page>; LEVELS as usize]; 4]>,
 }
+
+/// A page: its number, and what it counts.
+type Page = (u64, Box<Tally>);
 
 /// What is alive, and what is dead and still there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -152,7 +158,7 @@ impl<'a> Lives<'a> {
     pub(crate) fn dead_at(&self, policy: Policy, now: Timestamp) -> Result<Count> {
         let cuts = policy.cuts(now);
         let mut dead = Count::default();
-        for class in Class::ALL {
+        for class in Class::MORTAL {
             dead = dead.plus(self.dead(class, cuts)?);
         }
         Ok(dead)
@@ -253,7 +259,7 @@ impl<'a> Lives<'a> {
         Ok(Some(Timestamp(page)))
     }
 
-    /// Looks at a page, which is read once.
+    /// Looks at a page.
     fn page<T>(
         &self,
         class: Class,
@@ -261,15 +267,18 @@ impl<'a> Lives<'a> {
         page: u64,
         look: impl FnOnce(&Tally) -> T,
     ) -> Result<T> {
-        let place = (class, level, page);
-        if !self.pages.borrow().contains_key(&place) {
-            let row = (self.get)(&keys::lives(class.tag(), level, page))?;
-            let tally = row.map(|row| Tally::decode(&row)).transpose()?;
-            self.pages.borrow_mut().insert(place, tally);
+        let mut pages = self.pages.borrow_mut();
+        let known = pages.get_mut(class as usize).and_then(|all| all.get_mut(usize::from(level)));
+        let Some(known) = known else { return Ok(look(&Tally::default())) };
+        match known {
+            Some((number, tally)) if *number == page => Ok(look(tally)),
+            _ => {
+                let row = (self.get)(&keys::lives(class.tag(), level, page))?;
+                let tally = row.map(|row| Tally::decode(&row)).transpose()?.unwrap_or_default();
+                let (_, tally) = known.insert((page, Box::new(tally)));
+                Ok(look(tally))
+            }
         }
-        let pages = self.pages.borrow();
-        let empty = Tally::default();
-        Ok(look(pages.get(&place).and_then(Option::as_ref).unwrap_or(&empty)))
     }
 }
 

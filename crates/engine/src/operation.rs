@@ -168,7 +168,7 @@ pub enum Operation {
 
     /// Shows the clock.
     ReadClock,
-    /// Moves the test clock.
+    /// Moves the test clock, or accepts what the wall clock shows.
     MoveClock {
         /// How.
         step: ClockStep,

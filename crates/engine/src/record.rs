@@ -23,6 +23,7 @@ use dayfly_storage::{Batch, Error, Result, Stamp};
 use crate::catalog::Container;
 use crate::keys::{self, ItemKey, Partition};
 use crate::lives;
+use crate::reply::Pieces;
 
 const FORMAT: u8 = 1;
 
@@ -180,14 +181,13 @@ impl Record {
         etag(container.number, self.opened, self.version)
     }
 
-    /// The item as clients see it: the user's properties, then ours. `etag` is
-    /// its [`etag`](Record::etag).
-    pub(crate) fn render(&self, container: &Container, etag: &str) -> Bytes {
+    /// The item as clients see it: the user's properties, which are not copied,
+    /// then ours. `etag` is its [`etag`](Record::etag).
+    pub(crate) fn render(&self, container: &Container, etag: &str) -> Pieces {
         let rid = ItemRid { container: container.rid, docno: self.docno }.encode();
         let text = self.text();
-        let mut out = Vec::with_capacity(text.len() + container.self_link.len() + 192);
-        let open = text.strip_suffix(b"}").unwrap_or(text);
-        out.put_slice(open);
+        let open = self.bytes.slice_ref(text.strip_suffix(b"}").unwrap_or(text));
+        let mut out = Vec::with_capacity(container.self_link.len() + 192);
         if open.len() > 1 {
             out.put_u8(b',');
         }
@@ -199,7 +199,7 @@ impl Record {
         out.put_slice(b"\\\"\",\"_attachments\":\"attachments/\",\"_ts\":");
         out.put_slice(self.ts.0.to_string().as_bytes());
         out.put_u8(b'}');
-        out.into()
+        Pieces { first: open, second: out.into() }
     }
 
     /// How many bytes the item has as clients see it.
@@ -385,7 +385,7 @@ mod tests {
             };
             let record = Unstamped::new(b"key", &[], b"a", br#"{"id":"a"}"#).seal(seal);
             let shown = record.render(&container, &record.etag(&container));
-            assert_eq!(record.bytes(), shown.len() as u64, "{}", String::from_utf8_lossy(&shown));
+            assert_eq!(record.bytes(), shown.len() as u64, "{shown:?}");
         }
     }
 

@@ -29,7 +29,7 @@ pub struct Success {
     /// The HTTP status.
     pub status: u16,
     /// The JSON to send; empty for none.
-    pub body: Bytes,
+    pub body: Pieces,
     /// The resource's version.
     pub etag: Option<String>,
     /// The commit that wrote the item.
@@ -49,6 +49,39 @@ pub struct Success {
     pub throughput_min: Option<u32>,
 }
 
+/// Bytes in two pieces, one after the other, so that an item of 2 MB is not
+/// copied for the few properties that come after it.
+#[derive(Clone, Debug, Default)]
+pub struct Pieces {
+    /// The beginning.
+    pub first: Bytes,
+    /// The end; empty where one piece is all.
+    pub second: Bytes,
+}
+
+impl Pieces {
+    /// How many bytes there are.
+    pub fn len(&self) -> usize {
+        self.first.len() + self.second.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// All in one piece, as a copy.
+    pub fn to_vec(&self) -> Vec<u8> {
+        [&*self.first, &*self.second].concat()
+    }
+}
+
+impl<T: Into<Bytes>> From<T> for Pieces {
+    fn from(whole: T) -> Self {
+        Pieces { first: whole.into(), second: Bytes::new() }
+    }
+}
+
 /// A container, and where its order stood.
 #[derive(Clone, Debug)]
 pub struct Place {
@@ -65,7 +98,7 @@ pub struct Place {
 
 impl Success {
     /// A status and a body.
-    pub(crate) fn new(status: u16, body: impl Into<Bytes>) -> Self {
+    pub(crate) fn new(status: u16, body: impl Into<Pieces>) -> Self {
         Success { status, body: body.into(), ..Success::default() }
     }
 
@@ -74,7 +107,7 @@ impl Success {
         let etag = self.etag.as_deref().unwrap_or_default();
         if condition.if_none_match.as_ref().is_some_and(|known| names(known, etag)) {
             self.status = 304;
-            self.body = Bytes::new();
+            self.body = Pieces::default();
         }
     }
 }

@@ -96,6 +96,21 @@ fn the_purge_stops_where_nothing_is_due() {
 }
 
 #[test]
+fn the_purge_of_a_held_clock_removes_what_is_dead_by_it_and_no_more() {
+    let mut server = Server::new(Kind::Memory { slices: 1 });
+    server.make_container(Some(5), &[]);
+    server.create(json!({"id": "a", "pk": "x"})).unwrap();
+    server.clock(1004);
+    server.create(json!({"id": "b", "pk": "x"})).unwrap();
+    server.jump(1_000_000);
+    assert_eq!(server.purge(), 0);
+    server.clock(1_000_001);
+    assert_eq!(server.purge(), 1);
+    server.jump(1005);
+    assert!(server.read("b", "x").is_some());
+}
+
+#[test]
 fn items_that_never_expire_are_stepped_over_many_at_a_time() {
     let mut server = Server::new(Kind::Memory { slices: 1 });
     server.make_container(Some(5), &[]);

@@ -5,7 +5,7 @@
 //! exact at the request's second and cost the same for any number of items.
 
 use dayfly_model::partition_key::PartitionKey;
-use dayfly_model::ttl::{ContainerTtl, Life, Policy};
+use dayfly_model::ttl::{ContainerTtl, Cuts, Life, Policy};
 use dayfly_model::{Error, ErrorKind, Result, Timestamp};
 use dayfly_storage::tally::Count;
 use dayfly_storage::{Bucket, Snapshot};
@@ -139,7 +139,7 @@ pub(crate) fn oldest_dead(
     let now = Timestamp(snapshot.now());
     let mut oldest: Option<Timestamp> = None;
     each_bucket(snapshot, container.buckets(), &mut |lives, policy| {
-        for class in [Class::Inherit, Class::Explicit, Class::Opaque] {
+        for class in Class::MORTAL {
             let Some(second) = lives.oldest(class)? else { continue };
             let life = match class {
                 Class::Explicit => Life::Explicit(second),
@@ -233,9 +233,18 @@ pub(crate) fn forecast(opened: &Opened, buckets: u32, seconds: u32) -> Result<Re
     let mut dead = vec![(Count::default(), 0u64); edges.len()];
     let (mut live, mut never) = (Count::default(), Count::default());
     Figures { opened }.each(|lives, policy| {
-        for (edge, (all, explicit)) in edges.iter().zip(&mut dead) {
-            *all = all.plus(lives.dead_at(policy, *edge)?);
-            *explicit += lives.dead(Class::Explicit, policy.cuts(*edge))?.items;
+        let cuts: Vec<Cuts> = edges.iter().map(|edge| policy.cuts(*edge)).collect();
+        for class in Class::MORTAL {
+            if lives.all(class)?.is_empty() {
+                continue;
+            }
+            for (cuts, (all, explicit)) in cuts.iter().zip(&mut dead) {
+                let died = lives.dead(class, *cuts)?;
+                *all = all.plus(died);
+                if class == Class::Explicit {
+                    *explicit += died.items;
+                }
+            }
         }
         live = live.plus(lives.standing(policy, now)?.live);
         never = never.plus(immortal(lives, policy, now)?);

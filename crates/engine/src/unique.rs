@@ -5,20 +5,21 @@
 //! are the same.
 
 use dayfly_model::container::UniqueKey;
-use dayfly_model::json;
+use dayfly_model::json::Lookup;
 use dayfly_model::{Error, ErrorKind};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 /// One hash for each constraint, in the order of the policy.
-pub(crate) fn hashes(constraints: &[UniqueKey], text: &str) -> Vec<[u8; 16]> {
-    constraints.iter().map(|constraint| hash(constraint, text)).collect()
+pub(crate) fn hashes(constraints: &[UniqueKey], item: &(impl Lookup + ?Sized)) -> Vec<[u8; 16]> {
+    constraints.iter().map(|constraint| hash(constraint, item)).collect()
 }
 
-fn hash(constraint: &UniqueKey, text: &str) -> [u8; 16] {
+fn hash(constraint: &UniqueKey, item: &(impl Lookup + ?Sized)) -> [u8; 16] {
     let mut hasher = Sha256::new();
     for unique in &constraint.paths {
-        let value = json::at(text, &unique.path)
+        let value = item
+            .at(&unique.path)
             .and_then(|raw| serde_json::from_str(raw.get()).ok())
             .unwrap_or(Value::Null);
         let spelling = spelling(&value);

@@ -1,7 +1,8 @@
 //! JSON text: what is taken, and how a value is found in it.
 //!
-//! An item is kept as compact JSON text, so that a read copies bytes. What
-//! comes in is read once, as a stream, and written again:
+//! An item is kept as compact JSON text, so that a read copies bytes. Text that
+//! is compact already is taken as it is; other text is read once, as a stream,
+//! and written again:
 //!
 //! | in the text                        | what becomes of it                    |
 //! |------------------------------------|---------------------------------------|
@@ -17,17 +18,21 @@
 //!
 //! What comes in may also be [`binary`]; then its text is made first.
 //!
-//! Looking a value up reads past the others without building anything.
+//! Where the first properties are is noted on the way. Looking another value
+//! up reads past the others without building anything.
 
 pub mod binary;
 mod compact;
+mod outline;
 pub(crate) mod path;
 
 use std::fmt;
 
+use bytes::Bytes;
 use serde::de::{self, DeserializeSeed, Deserializer as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
+use self::outline::{Noted, Outline};
 pub use self::path::Path;
 use crate::error::{Error, Result};
 
@@ -37,30 +42,50 @@ pub const DEPTH_MAX: usize = 128;
 
 /// The compact text of one JSON object.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct ObjectText(String);
+pub struct ObjectText {
+    /// Always UTF-8.
+    text: Bytes,
+    outline: Outline,
+}
+
+/// Where values are found by their path.
+pub trait Lookup {
+    /// The value under `path`.
+    fn at(&self, path: &Path) -> Option<&RawValue>;
+}
 
 /// Reads one JSON object, in text or binary, without the top-level properties
 /// named in `drop`.
 pub fn parse(bytes: &[u8], drop: &[&str]) -> Result<ObjectText> {
-    if binary::is_binary(bytes) {
-        return parse_text(&binary::to_text(bytes)?, drop);
-    }
-    parse_text(bytes, drop)
+    take(&Bytes::copy_from_slice(bytes), drop)
 }
 
-fn parse_text(bytes: &[u8], drop: &[&str]) -> Result<ObjectText> {
-    let text = std::str::from_utf8(bytes).map_err(invalid)?;
-    compact::object(text, drop).map(ObjectText).map_err(invalid)
+/// As [`parse`], but text that is compact already is shared, not copied.
+pub fn take(body: &Bytes, drop: &[&str]) -> Result<ObjectText> {
+    if binary::is_binary(body) {
+        return rewrite(&binary::to_text(body)?, drop);
+    }
+    let Some(outline) = Outline::of(body, drop) else { return rewrite(body, drop) };
+    Ok(match outline.cut(body) {
+        Some(kept) => ObjectText::outlined(kept),
+        None => ObjectText { text: body.clone(), outline },
+    })
+}
+
+fn rewrite(bytes: &[u8], drop: &[&str]) -> Result<ObjectText> {
+    let text = str::from_utf8(bytes).map_err(invalid)?;
+    compact::object(text, drop).map(ObjectText::outlined).map_err(invalid)
 }
 
 /// The value under `path` in the text of an object.
 pub fn at<'a>(object: &'a str, path: &Path) -> Option<&'a RawValue> {
     let (first, rest) = path.segments().split_first()?;
-    let mut found = property(object, first)?;
-    for name in rest {
-        found = property(found.get(), name)?;
-    }
-    Some(found)
+    through(property(object, first)?, rest)
+}
+
+/// The value that `names` lead to, from `value` on.
+fn through<'a>(value: &'a RawValue, names: &[String]) -> Option<&'a RawValue> {
+    names.iter().try_fold(value, |found, name| property(found.get(), name))
 }
 
 /// The value of the property `name` in the text of an object; `None` when the
@@ -76,31 +101,60 @@ pub fn property<'a>(object: &'a str, name: &str) -> Option<&'a RawValue> {
     found
 }
 
+impl Lookup for str {
+    fn at(&self, path: &Path) -> Option<&RawValue> {
+        at(self, path)
+    }
+}
+
+impl Lookup for ObjectText {
+    fn at(&self, path: &Path) -> Option<&RawValue> {
+        let (first, rest) = path.segments().split_first()?;
+        through(self.get(first)?, rest)
+    }
+}
+
 impl ObjectText {
+    /// Of text that is compact.
+    fn outlined(text: impl Into<Bytes>) -> ObjectText {
+        let text = text.into();
+        let outline = Outline::of(&text, &[]).unwrap_or_default();
+        ObjectText { text, outline }
+    }
+
     /// The text.
     pub fn as_str(&self) -> &str {
-        &self.0
+        str::from_utf8(&self.text).unwrap_or_default()
     }
 
     /// The text.
     pub fn into_string(self) -> String {
-        self.0
+        String::from_utf8(self.text.into()).unwrap_or_default()
+    }
+
+    /// The text as bytes, shared.
+    pub fn into_bytes(self) -> Bytes {
+        self.text
+    }
+
+    /// How many bytes the text has.
+    pub fn bytes(&self) -> usize {
+        self.text.len()
     }
 
     /// The value of a top-level property.
     pub fn get(&self, name: &str) -> Option<&RawValue> {
-        property(&self.0, name)
-    }
-
-    /// The value under `path`.
-    pub fn at(&self, path: &Path) -> Option<&RawValue> {
-        at(&self.0, path)
+        match self.outline.find(&self.text, name) {
+            Noted::At(place) => serde_json::from_slice(self.text.get(place)?).ok(),
+            Noted::Absent => None,
+            Noted::Unknown => property(self.as_str(), name),
+        }
     }
 }
 
 impl fmt::Display for ObjectText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(self.as_str())
     }
 }
 

@@ -22,7 +22,7 @@ use serde_json::value::RawValue;
 
 pub use self::definition::{Kind, PATHS_MAX, PartitionKeyDefinition, SYSTEM_PROPERTIES, Version};
 use crate::error::{Error, ErrorKind, Result};
-use crate::json;
+use crate::json::{self, Lookup};
 
 /// How many bytes a string in a key may have.
 pub const STRING_MAX: usize = 2048;
@@ -65,11 +65,14 @@ impl PartitionKey {
         components.collect::<Result<_>>().map(PartitionKey)
     }
 
-    /// The key of the item with the text `object`.
-    pub fn extract(definition: &PartitionKeyDefinition, object: &str) -> Result<PartitionKey> {
+    /// The key of an item.
+    pub fn extract(
+        definition: &PartitionKeyDefinition,
+        item: &(impl Lookup + ?Sized),
+    ) -> Result<PartitionKey> {
         let mut components = Vec::with_capacity(definition.paths.len());
         for (path, text) in definition.paths.iter().zip(&definition.texts) {
-            components.push(match json::at(object, path) {
+            components.push(match item.at(path) {
                 Some(value) => Component::of(value, text)?,
                 None => Component::Undefined,
             });

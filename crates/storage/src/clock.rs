@@ -4,7 +4,8 @@
 //! now = clamp(wall, floor, ceiling)
 //! ```
 //!
-//! - `wall` is the system's clock, or the test clock on top of it.
+//! - `wall` is the system's clock as far as it is believed (see `watch.rs`),
+//!   or the test clock on top of it.
 //! - `floor` is the greatest time ever handed out: time never runs backwards.
 //!   When the system's clock steps back, time stands still until it catches up.
 //! - `ceiling` is a durable lease, a few seconds ahead of the wall: no time
@@ -13,8 +14,14 @@
 //!   the wall and never the floor, so that crashes do not push time ahead.
 //! - While a group of commits is in flight, `now` is at most their time.
 
+mod wall;
+mod watch;
+
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+
+pub use wall::{HandWall, Look, SystemWall, Wall};
+use watch::Watch;
+pub use watch::{AWAY_SECONDS, DOUBT_SECONDS, JUMP_SECONDS};
 
 use crate::Second;
 
@@ -23,47 +30,6 @@ pub const LEASE_SECONDS: u64 = 3;
 
 /// The end of the year 9999, where dates end.
 pub const LAST_SECOND: Second = 253_402_300_799;
-
-/// The system's clock, replaced by hand in tests.
-pub trait Wall: Send + Sync {
-    /// Seconds since 1970.
-    fn seconds(&self) -> Second;
-}
-
-/// The real clock.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SystemWall;
-
-impl Wall for SystemWall {
-    #[expect(clippy::disallowed_methods, reason = "this is the one place that asks")]
-    fn seconds(&self) -> Second {
-        std::time::SystemTime::now()
-            .duration_since(std::time::UNIX_EPOCH)
-            .map_or(0, |since| since.as_secs())
-    }
-}
-
-/// A clock that shows what it is told, also when that is in the past.
-#[derive(Debug, Default)]
-pub struct HandWall(AtomicU64);
-
-impl HandWall {
-    /// A clock that shows `second`.
-    pub fn at(second: Second) -> Self {
-        HandWall(AtomicU64::new(second))
-    }
-
-    /// Shows `second` from now on.
-    pub fn set(&self, second: Second) {
-        self.0.store(second, Ordering::SeqCst);
-    }
-}
-
-impl Wall for HandWall {
-    fn seconds(&self) -> Second {
-        self.0.load(Ordering::SeqCst)
-    }
-}
 
 /// What the clock shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,9 +44,14 @@ pub struct Reading {
     pub held: bool,
     /// Whether nothing may be purged, because the clock may be wrong.
     pub purge_held: bool,
+    /// How many jumps were held since the store was opened.
+    pub jumps: u64,
+    /// How far the wall clock is behind the store's time, which stands still
+    /// until it has caught up.
+    pub behind_seconds: u64,
 }
 
-/// A way to move the test clock.
+/// A way to move the clock: the test clock, but for [`Step::Accept`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Show this time.
@@ -91,6 +62,8 @@ pub enum Step {
     Freeze,
     /// Run again, from where it stands.
     Run,
+    /// Believe the wall clock, if it is doubted.
+    Accept,
 }
 
 /// Why the clock was not moved.
@@ -105,6 +78,8 @@ pub enum Refused {
     },
     /// No calendar goes that far.
     TooFar,
+    /// Nobody doubts the wall clock.
+    NothingHeld,
     /// The store could not keep the new time.
     Storage(crate::Error),
 }
@@ -126,22 +101,33 @@ pub(crate) struct LeaseNeeded;
 /// the lease or the test clock durable and then says so.
 pub(crate) struct Clock {
     wall: Arc<dyn Wall>,
+    watch: Watch,
     floor: Second,
     ceiling: Second,
     in_flight: Option<Second>,
     test: TestClock,
     asked: bool,
+    /// Whether the log says that time stands still.
+    said_to_stand: bool,
 }
 
 impl Clock {
     /// A clock that shows `wall`.
     pub(crate) fn new(wall: Arc<dyn Wall>) -> Self {
-        let test = TestClock::default();
-        Clock { wall, floor: 0, ceiling: 0, in_flight: None, test, asked: false }
+        Clock {
+            wall,
+            watch: Watch::default(),
+            floor: 0,
+            ceiling: 0,
+            in_flight: None,
+            test: TestClock::default(),
+            asked: false,
+            said_to_stand: false,
+        }
     }
 
     /// The store was opened, again perhaps, and `floor` is its last durable
-    /// time.
+    /// time; 0 if it is new.
     pub(crate) fn opened(&mut self, floor: Second, test: TestClock) {
         self.floor = self.floor.max(floor);
         self.ceiling = self.floor;
@@ -163,7 +149,7 @@ impl Clock {
     }
 
     /// About what time it is. Nobody may be shown this.
-    pub(crate) fn glance(&self) -> Second {
+    pub(crate) fn glance(&mut self) -> Second {
         self.wall().max(self.floor)
     }
 
@@ -188,7 +174,7 @@ impl Clock {
     }
 
     /// What the next lease is to be; the present one if time stands still.
-    pub(crate) fn next_lease(&self) -> Second {
+    pub(crate) fn next_lease(&mut self) -> Second {
         let reach = if self.test.frozen.is_some() { 0 } else { LEASE_SECONDS };
         let ahead = self.wall().saturating_add(reach);
         ahead.max(self.ceiling).max(self.floor).max(self.in_flight.unwrap_or(0))
@@ -196,13 +182,14 @@ impl Clock {
 
     /// The lease that should be written before somebody needs it, if time was
     /// asked for since the last one.
-    pub(crate) fn lease_due(&self) -> Option<Second> {
+    pub(crate) fn lease_due(&mut self) -> Option<Second> {
+        // Looks also when nobody asked, so that a jump is seen when it happens.
         let near = self.wall().saturating_add(1) >= self.ceiling;
         (self.asked && near && self.can_renew()).then(|| self.next_lease())
     }
 
     /// Whether the next lease would reach further than the present one.
-    pub(crate) fn can_renew(&self) -> bool {
+    pub(crate) fn can_renew(&mut self) -> bool {
         self.next_lease() > self.ceiling
     }
 
@@ -225,21 +212,34 @@ impl Clock {
     }
 
     /// What the clock shows at `now`.
-    pub(crate) fn reading(&self, now: Second) -> Reading {
+    pub(crate) fn reading(&mut self, now: Second) -> Reading {
+        let system = self.system();
+        let wall = self.on_top_of(system);
         Reading {
             now,
             frozen: self.test.frozen.is_some(),
-            offset_seconds: self.wall().saturating_sub(self.wall.seconds()),
-            held: false,
-            purge_held: false,
+            offset_seconds: wall.saturating_sub(system),
+            held: self.watch.holds_jump(),
+            purge_held: self.watch.holds_purge(),
+            jumps: self.watch.jumps(),
+            behind_seconds: self.floor.saturating_sub(wall),
         }
     }
 
+    /// A person says that the wall clock is right.
+    pub(crate) fn accept(&mut self) -> Result<(), Refused> {
+        let doubted = self.watch.accept(self.wall.look());
+        if doubted { Ok(()) } else { Err(Refused::NothingHeld) }
+    }
+
     /// What the test clock would be after `step`, taken at `now`.
-    pub(crate) fn after(&self, step: Step, now: Second) -> Result<TestClock, Refused> {
-        let showing = |second: Second| match self.test.frozen {
-            Some(_) => TestClock { frozen: Some(second), ..self.test },
-            None => TestClock { offset: self.offset_to(second), frozen: None },
+    pub(crate) fn after(&mut self, step: Step, now: Second) -> Result<TestClock, Refused> {
+        let (test, system) = (self.test, self.system());
+        let running = |second| TestClock { offset: offset(system, second), frozen: None };
+        let standing = |second| TestClock { frozen: Some(second), ..test };
+        let showing = |second| match test.frozen {
+            Some(_) => standing(second),
+            None => running(second),
         };
         Ok(match step {
             Step::To(second) if second < now => return Err(Refused::Backwards { now }),
@@ -249,9 +249,10 @@ impl Clock {
             }
             Step::To(second) => showing(second),
             Step::Advance(seconds) => showing(now.saturating_add(seconds)),
-            Step::Freeze => TestClock { frozen: Some(now), ..self.test },
-            Step::Run if self.test.frozen.is_none() => self.test,
-            Step::Run => TestClock { offset: self.offset_to(now), frozen: None },
+            Step::Freeze => standing(now),
+            Step::Run if test.frozen.is_none() => test,
+            Step::Run => running(now),
+            Step::Accept => test,
         })
     }
 
@@ -279,19 +280,55 @@ impl Clock {
     }
 
     /// What is shown before floor and ceiling.
-    fn wall(&self) -> Second {
-        self.test
-            .frozen
-            .unwrap_or_else(|| self.wall.seconds().saturating_add_signed(self.test.offset))
+    fn wall(&mut self) -> Second {
+        let system = self.system();
+        let wall = self.on_top_of(system);
+        self.tell(self.floor.saturating_sub(wall));
+        wall
     }
 
-    fn offset_to(&self, second: Second) -> i64 {
-        let wall = self.wall.seconds();
-        let ahead = i64::try_from(second.saturating_sub(wall)).unwrap_or(i64::MAX);
-        let behind = i64::try_from(wall.saturating_sub(second)).unwrap_or(i64::MAX);
-        ahead - behind
+    /// The system's clock, as far as it is believed.
+    fn system(&mut self) -> Second {
+        let look = self.wall.look();
+        if self.watch.is_new() {
+            // As long as the wall is behind what was stored it is wrong for
+            // certain, and no measure.
+            if let Some(away) = self.on_top_of(look.wall).checked_sub(self.floor) {
+                self.watch.begin(look, if self.floor == 0 { 0 } else { away });
+            }
+        }
+        self.watch.believe(look)
+    }
+
+    /// The test clock, on top of the system's.
+    fn on_top_of(&self, system: Second) -> Second {
+        self.test.frozen.unwrap_or_else(|| system.saturating_add_signed(self.test.offset))
+    }
+
+    /// Tells a person when time begins to stand still, and when it goes on.
+    /// After a kill it stands still for the rest of the lease, which is usual.
+    fn tell(&mut self, behind: u64) {
+        if !self.said_to_stand && behind > LEASE_SECONDS {
+            self.said_to_stand = true;
+            tracing::warn!(
+                "the system's clock is {behind} seconds behind the time that was handed out: time \
+                 stands still until it has caught up. If the clock is wrong, set it right"
+            );
+        } else if self.said_to_stand && behind == 0 {
+            self.said_to_stand = false;
+            tracing::warn!("the system's clock has caught up: time goes on");
+        }
     }
 }
 
+/// How far `second` is ahead of `system`.
+fn offset(system: Second, second: Second) -> i64 {
+    let ahead = i64::try_from(second.saturating_sub(system)).unwrap_or(i64::MAX);
+    let behind = i64::try_from(system.saturating_sub(second)).unwrap_or(i64::MAX);
+    ahead - behind
+}
+
+#[cfg(test)]
+mod jump_tests;
 #[cfg(test)]
 mod tests;

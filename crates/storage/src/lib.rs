@@ -147,7 +147,8 @@ pub trait Store: Send + Sync {
     /// time, needs no lease, and nothing may be judged by it.
     fn glance(&self) -> clock::Reading;
 
-    /// Moves the test clock; refused unless the store was opened with one.
+    /// Moves the test clock, if the store was opened with one, or accepts what
+    /// the wall clock shows.
     fn move_clock(&self, step: clock::Step) -> Result<clock::Reading, clock::Refused>;
 
     /// Keeps the clock's lease alive; called about once a second.

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use common::{at, deletes, dump, get, put, submit};
-use dayfly_storage::clock::{HandWall, Step, Wall};
+use dayfly_storage::clock::{AWAY_SECONDS, HandWall, Refused, Step, Wall};
 use dayfly_storage::{Bucket, Durability, Embedded, Error, Local, LocalOptions, Store};
 
 const HERE: Bucket = Bucket(1);
@@ -226,7 +226,71 @@ fn an_idle_store_writes_nothing() {
     store.snapshot().unwrap();
     wall.set(5101);
     store.tick().unwrap();
-    assert!(std::fs::read(&journal).unwrap() != before);
+    let asked = std::fs::read(&journal).unwrap();
+    assert!(asked != before);
+
+    // And only once, unless it is asked again; looking at it is not asking.
+    for second in 5102..5200 {
+        wall.set(second);
+        store.glance();
+        store.tick().unwrap();
+    }
+    assert!(std::fs::read(&journal).unwrap() == asked);
+}
+
+#[test]
+fn a_jump_can_be_accepted_without_a_test_clock() {
+    let folder = tempfile::tempdir().unwrap();
+    let wall = Arc::new(HandWall::at(5000));
+    let store = Local::open(folder.path(), at(&wall)).unwrap();
+    wall.jump(50_000);
+    assert_eq!(store.snapshot().unwrap().now(), 5000);
+    assert_eq!(store.move_clock(Step::Advance(1)), Err(Refused::NoTestClock));
+    assert_eq!(store.move_clock(Step::Accept).map(|reading| reading.now), Ok(50_000));
+    drop(store);
+    // Nothing of it is a moved test clock.
+    let store = Local::open(folder.path(), at(&wall)).unwrap();
+    assert!(store.snapshot().unwrap().now() >= 50_000);
+}
+
+#[test]
+fn a_held_jump_is_not_stored() {
+    for stops in [true, false] {
+        let folder = tempfile::tempdir().unwrap();
+        let wall = Arc::new(HandWall::at(5000));
+        let store = Local::open(folder.path(), at(&wall)).unwrap();
+        wall.jump(1_000_000);
+        for _ in 0..10 {
+            put(&store, HERE, "a", "1").unwrap();
+            store.compact().unwrap();
+            wall.pass(1);
+            store.tick().unwrap();
+        }
+        if stops {
+            store.close().unwrap();
+        }
+        drop(store);
+        wall.jump(5000);
+        let store = Local::open(folder.path(), at(&wall)).unwrap();
+        let now = store.snapshot().unwrap().now();
+        assert!((5009..=5013).contains(&now), "{now}");
+    }
+}
+
+#[test]
+fn a_folder_found_after_weeks_holds_the_purge() {
+    let folder = tempfile::tempdir().unwrap();
+    let wall = Arc::new(HandWall::at(5000));
+    let open = || Local::open(folder.path(), at(&wall)).unwrap();
+    assert!(!open().glance().purge_held, "a new folder was held");
+    wall.set(6000);
+    assert!(!open().glance().purge_held);
+    wall.set(8000 + AWAY_SECONDS);
+    let store = open();
+    assert!(store.glance().purge_held);
+    assert_eq!(store.snapshot().unwrap().now(), 8000 + AWAY_SECONDS);
+    wall.pass(600);
+    assert!(!store.glance().purge_held);
 }
 
 #[test]

@@ -39,6 +39,8 @@ pub(crate) enum Mix {
     Replace,
     /// New items of 1 KB, and a few of 2 MB.
     Large,
+    /// Items of 1 KB that go again.
+    Purge,
 }
 
 impl Mix {
@@ -53,7 +55,7 @@ impl Mix {
     /// How many are written in a round.
     fn count(self) -> u64 {
         match self {
-            Mix::Create | Mix::Replace => 60_000,
+            Mix::Create | Mix::Replace | Mix::Purge => 60_000,
             Mix::Large => 12_000,
         }
     }
@@ -63,6 +65,7 @@ impl Mix {
             Mix::Create => "create",
             Mix::Replace => "replace",
             Mix::Large => "create, one in 200 of 2 MB",
+            Mix::Purge => "purge",
         }
     }
 }
@@ -82,7 +85,7 @@ pub(super) fn run(bench: &Bench) -> Result<Report> {
         let mut stalled = 0.0;
         for number in 1..=ROUNDS {
             let round = served(bench, mix)?;
-            let raw = raw(bench, mix, round.group)?;
+            let raw = raw(bench, mix, mix.count(), round.group)?;
             println!(
                 "{}, round {number}: dayfly {:.0}/s with {:.1} in a group and {:.1} us of CPU, \
                  bare fjall {raw:.0}/s",
@@ -118,7 +121,7 @@ fn served(bench: &Bench, mix: Mix) -> Result<Round> {
     }
     let before = Figures::of(&server)?;
     let done = match mix {
-        Mix::Create | Mix::Large => creates(&server, mix, 0, mix.count())?,
+        Mix::Create | Mix::Large | Mix::Purge => creates(&server, mix, 0, mix.count())?,
         Mix::Replace => replaces(&server, mix.count())?,
     };
     let after = Figures::of(&server)?;
@@ -184,15 +187,16 @@ fn replaces(server: &Server, count: u64) -> Result<Done> {
 
 /// Bare fjall writes the same, in a process of its own, on a fresh folder.
 /// Returns how many commits a second.
-fn raw(bench: &Bench, mix: Mix, group: f64) -> Result<f64> {
+pub(super) fn raw(bench: &Bench, mix: Mix, items: u64, group: f64) -> Result<f64> {
     let folder = tempfile::tempdir_in(bench.folder.path()).map_err(failed("a folder"))?;
     let ours = std::env::current_exe().map_err(failed("looking for our own program"))?;
     let mix_name = match mix {
         Mix::Create => "create",
         Mix::Replace => "replace",
         Mix::Large => "large",
+        Mix::Purge => "purge",
     };
-    let output = raw_command(&ours, &folder.path().join("fjall"), mix_name, mix.count(), group)
+    let output = raw_command(&ours, &folder.path().join("fjall"), mix_name, items, group)
         .output()
         .map_err(failed("starting bare fjall"))?;
     let text = String::from_utf8_lossy(&output.stdout);

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use dayfly_engine::operation::{Act, Condition, ContainerScope, Operation, WriteItem};
 use dayfly_engine::{Answer, Engine, EngineSettings};
 use dayfly_model::json;
+use dayfly_storage::clock::{HandWall, SystemWall, Wall};
 use dayfly_storage::{Durability, Local, LocalOptions, Store};
 
 use super::item::{CONTAINER, DATABASE, ITEM_BYTES, Items, definition};
@@ -16,9 +17,42 @@ use crate::{Result, failed};
 /// How many writes are on their way at once.
 const ON_THEIR_WAY: usize = 2048;
 
+/// When the items of a folder were written.
+pub(super) enum Written {
+    /// Just now.
+    Now,
+    /// One second after the other, with so many items in each, from so many
+    /// seconds ago on.
+    Since {
+        /// How long ago the first one was written.
+        seconds_ago: u64,
+        /// How many in each second.
+        each_second: u64,
+    },
+}
+
 /// Makes a folder with a container of `count` items, compacted and closed.
 pub(super) fn fill(folder: &Path, items: &Items, count: u64) -> Result<()> {
-    let options = LocalOptions { durability: Durability::Relaxed, ..LocalOptions::default() };
+    fill_written(folder, items, count, &Written::Now)
+}
+
+/// The same, with items of some age.
+pub(super) fn fill_written(
+    folder: &Path,
+    items: &Items,
+    count: u64,
+    written: &Written,
+) -> Result<()> {
+    let hand = Arc::new(HandWall::at(SystemWall.seconds()));
+    let (wall, first, each): (Arc<dyn Wall>, u64, u64) = match written {
+        Written::Now => (Arc::new(SystemWall), 0, u64::MAX),
+        Written::Since { seconds_ago, each_second } => {
+            let first = SystemWall.seconds().saturating_sub(*seconds_ago);
+            hand.set(first);
+            (Arc::clone(&hand) as _, first, *each_second)
+        }
+    };
+    let options = LocalOptions { durability: Durability::Relaxed, wall, ..LocalOptions::default() };
     let store = Local::open(folder, options).map_err(failed("opening the folder"))?;
     let store: Arc<dyn Store> = Arc::new(store);
     let engine = Engine::open(Arc::clone(&store), EngineSettings::default());
@@ -29,6 +63,9 @@ pub(super) fn fill(folder: &Path, items: &Items, count: u64) -> Result<()> {
     done(engine.run(Operation::CreateContainer { database, definition, throughput: None }))?;
     let mut waiting = VecDeque::with_capacity(ON_THEIR_WAY);
     for number in 0..count {
+        if number % each == 0 {
+            hand.set(first + number / each);
+        }
         if waiting.len() == ON_THEIR_WAY {
             waiting.pop_front().map_or(Ok(()), done)?;
         }

@@ -114,6 +114,111 @@ async fn connection<N: FnMut(&mut Vec<u8>)>(
     Ok(())
 }
 
+/// How late the answers came, of requests that were due at fixed times.
+pub(super) struct Due {
+    /// From the time a request was due to its answer, shortest first.
+    late: Vec<Duration>,
+}
+
+impl Due {
+    /// 99 of 100 were not later.
+    pub(super) fn p99_ms(&self) -> f64 {
+        let place = self.late.len() * 99 / 100;
+        self.late.get(place).map_or(f64::NAN, |late| late.as_secs_f64() * 1e3)
+    }
+}
+
+/// How many connections share the requests; more than are ever needed at once,
+/// so that none waits for another.
+const OPEN_CONNECTIONS: usize = 256;
+
+/// Sends `rate` requests a second for a while, whether or not the answers keep
+/// up. A request that has to wait for a connection is late too.
+pub(super) fn open_loop(
+    address: SocketAddr,
+    rate: f64,
+    time: Duration,
+    next: impl FnMut(&mut Vec<u8>) + 'static,
+) -> Result<Due> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(failed("starting the load"))?;
+    let tasks = LocalSet::new();
+    let work = tasks.run_until(drive_open(address, rate, time, next));
+    runtime
+        .block_on(async { tokio::time::timeout(PATIENCE, work).await })
+        .map_err(failed("load"))?
+}
+
+/// What the connections of an open loop share: the next request's number says
+/// when it is due.
+struct Line<N> {
+    next: RefCell<N>,
+    number: Cell<u64>,
+    late: RefCell<Vec<Duration>>,
+}
+
+async fn drive_open<N: FnMut(&mut Vec<u8>) + 'static>(
+    address: SocketAddr,
+    rate: f64,
+    time: Duration,
+    next: N,
+) -> Result<Due> {
+    let line = Rc::new(Line {
+        next: RefCell::new(next),
+        number: Cell::new(0),
+        late: RefCell::new(Vec::new()),
+    });
+    let mut streams = Vec::new();
+    for _ in 0..OPEN_CONNECTIONS {
+        let stream = TcpStream::connect(address).await.map_err(failed("connecting"))?;
+        stream.set_nodelay(true).map_err(failed("connecting"))?;
+        streams.push(stream);
+    }
+    let started = Instant::now();
+    let tasks: Vec<_> = streams
+        .into_iter()
+        .map(|stream| {
+            tokio::task::spawn_local(open_connection(stream, Rc::clone(&line), started, rate, time))
+        })
+        .collect();
+    for task in tasks {
+        task.await.map_err(failed("a connection"))??;
+    }
+    let mut late = line.late.take();
+    late.sort_unstable();
+    Ok(Due { late })
+}
+
+async fn open_connection<N: FnMut(&mut Vec<u8>)>(
+    mut stream: TcpStream,
+    line: Rc<Line<N>>,
+    started: Instant,
+    rate: f64,
+    time: Duration,
+) -> Result<()> {
+    let mut request = Vec::new();
+    let mut answer = Vec::with_capacity(16 * 1024);
+    loop {
+        let number = line.number.get();
+        let due = Duration::from_secs_f64(number as f64 / rate);
+        if due > time {
+            return Ok(());
+        }
+        line.number.set(number + 1);
+        tokio::time::sleep_until((started + due).into()).await;
+        request.clear();
+        (line.next.borrow_mut())(&mut request);
+        stream.write_all(&request).await.map_err(failed("sending"))?;
+        answer.clear();
+        while !is_whole(&answer)? {
+            if stream.read_buf(&mut answer).await.map_err(failed("receiving"))? == 0 {
+                return Err("the server closed a connection".to_owned());
+            }
+        }
+        line.late.borrow_mut().push(started.elapsed().saturating_sub(due));
+    }
+}
+
 /// Whether the answer has come to its end; an error if it is one.
 fn is_whole(answer: &[u8]) -> Result<bool> {
     let Some(head) = answer.windows(4).position(|end| end == b"\r\n\r\n") else { return Ok(false) };

@@ -29,7 +29,14 @@ const SYSTEM: [u8; 8] = u64::MAX.to_be_bytes();
 const HEADER_BYTES: usize = 42;
 
 /// What a bucket's head holds.
-const HEAD_BYTES: usize = 48;
+const HEAD_BYTES: usize = 57;
+
+/// How many rows of figures a batch changes, and what such a row holds.
+const FIGURES: u8 = 7;
+const FIGURES_BYTES: usize = 128;
+
+/// What a purge cursor holds.
+const CURSOR_BYTES: usize = 8;
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
@@ -50,6 +57,12 @@ pub(crate) struct Options {
 /// Writes, and prints how many commits a second.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let raw = Raw::open(&options.folder)?;
+    if options.mix == Mix::Purge {
+        raw.write(Mix::Create, options.items, 1000.0, PersistMode::Buffer)?;
+        raw.rows.major_compact().map_err(failed("compacting"))?;
+        println!("{}", raw.remove(options.items, options.group)?);
+        return Ok(());
+    }
     if options.mix == Mix::Replace {
         raw.write(Mix::Create, options.items, 1000.0, PersistMode::Buffer)?;
     }
@@ -97,14 +110,44 @@ impl Raw {
                 match mix {
                     Mix::Create | Mix::Large => self.create(&mut batch, mix, written),
                     Mix::Replace => self.replace(&mut batch, random.below(items), items + written),
+                    Mix::Purge => {}
                 }
                 written += 1;
             }
-            batch.insert(&self.rows, [&SYSTEM[..], b"head", &BUCKET].concat(), [0; HEAD_BYTES]);
-            batch.insert(&self.rows, [&SYSTEM[..], b"clock lease"].concat(), [0; 8]);
+            self.end(&mut batch);
             batch.commit().map_err(failed("writing"))?;
         }
         Ok(())
+    }
+
+    /// What every batch has besides its items: figures, head and lease.
+    fn end(&self, batch: &mut OwnedWriteBatch) {
+        for level in 0..FIGURES {
+            batch.insert(&self.rows, key(b'l', &[level; 10]), [level; FIGURES_BYTES]);
+        }
+        batch.insert(&self.rows, [&SYSTEM[..], b"head", &BUCKET].concat(), [0; HEAD_BYTES]);
+        batch.insert(&self.rows, [&SYSTEM[..], b"clock lease"].concat(), [0; 8]);
+    }
+
+    /// Removes the items again, oldest first. Returns how many a second.
+    fn remove(&self, items: u64, group: f64) -> Result<f64> {
+        let started = Instant::now();
+        let (mut removed, mut due) = (0, 0.0);
+        while removed < items {
+            due += group.max(1.0);
+            let mut batch = self.database.batch().durability(Some(PersistMode::SyncAll));
+            while removed < items && (removed as f64) < due {
+                let version = (removed << 12).to_be_bytes();
+                batch.remove(&self.rows, key(b'i', &name(removed)));
+                batch.remove(&self.rows, key(b'r', &version));
+                batch.remove(&self.rows, key(b'f', &version));
+                removed += 1;
+            }
+            batch.insert(&self.rows, key(b'q', b""), [0; CURSOR_BYTES]);
+            self.end(&mut batch);
+            batch.commit().map_err(failed("removing"))?;
+        }
+        Ok(items as f64 / started.elapsed().as_secs_f64())
     }
 
     /// Record, entry by RID, feed row.

@@ -11,7 +11,11 @@ pub(crate) struct Step {
 pub(crate) enum Act {
     Strict,
     OneBucket,
+    NoTestClock,
     Clock(u64),
+    Pass(u64),
+    Jump(u64),
+    Tick,
     Purge,
     Restart,
     Crash,
@@ -56,7 +60,11 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Step>, String> {
             [first, ..] if first.starts_with('#') => continue,
             ["strict"] => Act::Strict,
             ["one-bucket"] => Act::OneBucket,
-            ["clock", second] => Act::Clock(second.parse().map_err(|_| at(line, "a bad second"))?),
+            ["no-test-clock"] => Act::NoTestClock,
+            ["clock", second] => Act::Clock(number(line, second)?),
+            ["pass", seconds] => Act::Pass(number(line, seconds)?),
+            ["jump", second] => Act::Jump(number(line, second)?),
+            ["tick"] => Act::Tick,
             ["purge"] => Act::Purge,
             ["restart"] => Act::Restart,
             ["crash"] => Act::Crash,
@@ -125,6 +133,10 @@ fn continue_answer(request: &mut Request, line: usize, answer: &str) -> Result<(
         Expected::Whole(rest.to_owned())
     };
     Ok(())
+}
+
+fn number(line: usize, text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| at(line, "a bad number of seconds"))
 }
 
 fn at(line: usize, what: &str) -> String {

@@ -37,29 +37,37 @@ impl Engine {
     }
 }
 
+/// How the server is started.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Mode {
+    pub(crate) strict: bool,
+    pub(crate) no_test_clock: bool,
+}
+
 pub(crate) struct Server {
     kind: Engine,
-    wall: Arc<HandWall>,
+    pub(crate) wall: Arc<HandWall>,
     disk: Disk,
     folder: tempfile::TempDir,
-    strict: bool,
+    mode: Mode,
     running: Option<Running>,
 }
 
 struct Running {
+    store: Arc<dyn Store>,
     engine: Arc<dayfly_engine::Engine>,
     api: Api,
     runtime: tokio::runtime::Runtime,
 }
 
 impl Server {
-    pub(crate) fn new(kind: Engine, strict: bool) -> Self {
+    pub(crate) fn new(kind: Engine, mode: Mode) -> Self {
         let mut server = Server {
             kind,
             wall: Arc::new(HandWall::at(1)),
             disk: Disk::default(),
             folder: tempfile::tempdir().unwrap(),
-            strict,
+            mode,
             running: None,
         };
         server.start();
@@ -69,7 +77,7 @@ impl Server {
     fn start(&mut self) {
         let options = LocalOptions {
             wall: Arc::clone(&self.wall) as _,
-            test_clock: true,
+            test_clock: !self.mode.no_test_clock,
             ..LocalOptions::default()
         };
         let (store, slices): (Arc<dyn Store>, usize) = match self.kind {
@@ -80,8 +88,9 @@ impl Server {
                 (Arc::new(Local::open(self.folder.path().join("data"), options).unwrap()), 1)
             }
         };
-        let settings = EngineSettings { strict: self.strict, slices, ..EngineSettings::default() };
-        let engine = Arc::new(dayfly_engine::Engine::open(store, settings).unwrap());
+        let settings =
+            EngineSettings { strict: self.mode.strict, slices, ..EngineSettings::default() };
+        let engine = Arc::new(dayfly_engine::Engine::open(Arc::clone(&store), settings).unwrap());
         let settings = Settings {
             primary_key: PRIMARY.to_owned(),
             read_only_key: Some(READ_ONLY.to_owned()),
@@ -92,7 +101,7 @@ impl Server {
         };
         let api = Api::new(Arc::clone(&engine), settings).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        self.running = Some(Running { engine, api, runtime });
+        self.running = Some(Running { store, engine, api, runtime });
     }
 
     fn running(&self) -> &Running {
@@ -101,6 +110,10 @@ impl Server {
 
     pub(crate) fn clock(&self, second: u64) {
         self.wall.set(second);
+    }
+
+    pub(crate) fn tick(&self) {
+        self.running().store.tick().unwrap();
     }
 
     pub(crate) fn purge(&self) {
@@ -146,7 +159,7 @@ impl Server {
         }
         let (parts, ()) = request.body(()).unwrap().into_parts();
         let incoming = Incoming { parts, body: body.into(), secure: false };
-        running.runtime.block_on(running.api.handle(incoming))
+        running.runtime.block_on(running.api.handle(incoming)).map(|body| body.to_vec().into())
     }
 }
 

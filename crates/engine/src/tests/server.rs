@@ -22,7 +22,9 @@ use serde_json::Value;
 
 use self::watched::Watched;
 use crate::items::Spot;
-use crate::operation::{Act, Condition, ContainerScope, Operation, Replacement, WriteItem};
+use crate::operation::{
+    Act, Condition, ContainerScope, ItemAddress, Operation, Replacement, WriteItem,
+};
 use crate::reply::{Reply, Success};
 use crate::{Answer, Engine, EngineSettings, keys};
 
@@ -267,6 +269,11 @@ impl Server {
         self.engine().purge_all().unwrap()
     }
 
+    /// The system's clock shows `second`, and no time has passed.
+    pub(super) fn jump(&self, second: u64) {
+        self.wall.jump(second);
+    }
+
     fn run(&self, operation: Operation) -> Result<Success, ErrorKind> {
         let (reply, _) = self.pumped(|engine| engine.unwrap().run(operation).wait());
         reply.outcome.map_err(|error| error.kind)
@@ -295,12 +302,19 @@ impl Server {
 
     pub(super) fn create(&self, item: Value) -> Result<Value, ErrorKind> {
         let success = self.write(Act::Create(text(&item)), &item["pk"].to_string())?;
-        Ok(serde_json::from_slice(&success.body).unwrap())
+        Ok(serde_json::from_slice(&success.body.to_vec()).unwrap())
     }
 
     /// The answer to an upsert, which cannot be refused.
     pub(super) fn upserted(&self, item: Value) -> Success {
         self.write(Act::Upsert(text(&item)), &item["pk"].to_string()).unwrap()
+    }
+
+    pub(super) fn read(&self, id: &str, key: &str) -> Option<Value> {
+        let item = ItemAddress { id: id.to_owned(), partition_key: Some(partition_key(key)) };
+        let condition = Condition::default();
+        let success = self.run(Operation::ReadItem { at: at(), item, condition }).ok()?;
+        Some(serde_json::from_slice(&success.body.to_vec()).unwrap())
     }
 
     /// Everything stored for containers.

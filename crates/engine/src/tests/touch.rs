@@ -13,8 +13,7 @@ use std::thread::{self, Scope};
 
 use serde_json::{Value, json};
 
-use super::server::{Kind, Server, at, partition_key};
-use crate::operation::{Condition, ItemAddress, Operation};
+use super::server::{Kind, Server};
 use crate::reply::Success;
 
 const ROUNDS: u64 = 10_000;
@@ -26,15 +25,8 @@ struct Told {
     item: Value,
 }
 
-fn read(server: &Server) -> Option<Value> {
-    let item = ItemAddress { id: "a".to_owned(), partition_key: Some(partition_key("x")) };
-    let condition = Condition::default();
-    let reply = server.ask(Operation::ReadItem { at: at(), item, condition });
-    reply.outcome.ok().map(|success| serde_json::from_slice(&success.body).unwrap())
-}
-
 fn told(success: Success) -> Told {
-    let item = serde_json::from_slice(&success.body).unwrap();
+    let item = serde_json::from_slice(&success.body.to_vec()).unwrap();
     Told { status: success.status, lsn: success.item_lsn.unwrap(), item }
 }
 
@@ -90,7 +82,7 @@ fn no_touch_is_lost_to_the_purge_and_nothing_comes_back() {
                 told(server.upserted(json!({"id": "a", "pk": "x", "email": 1, "mark": mark})))
             })
         });
-        let reader = field.player(scope, |_| [(); 4].map(|()| read(server)));
+        let reader = field.player(scope, |_| [(); 4].map(|()| server.read("a", "x")));
         let purge = field.player(scope, |_| server.purge());
         let played = catch_unwind(AssertUnwindSafe(|| {
             for round in 0..ROUNDS {
@@ -106,7 +98,11 @@ fn no_touch_is_lost_to_the_purge_and_nothing_comes_back() {
                 check_writes(&first, &acked, born);
                 check_reads(&first, &said(&reader));
                 let left = acked.last().filter(|last| last.item["_ts"] == born + 1);
-                assert_eq!(read(server), left.map(|last| last.item.clone()), "round {round}");
+                assert_eq!(
+                    server.read("a", "x"),
+                    left.map(|last| last.item.clone()),
+                    "round {round}"
+                );
                 server.clock(born + 2);
             }
         }));

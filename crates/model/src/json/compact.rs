@@ -14,6 +14,7 @@ use serde::de::{
     self, DeserializeSeed, Deserializer as _, IgnoredAny, MapAccess, SeqAccess, Visitor,
 };
 
+use super::outline::has_special;
 use super::{DEPTH_MAX, whole};
 
 /// The compact text of the object in `text`, without the properties named in
@@ -34,6 +35,14 @@ fn read(text: &str, drop: &[&str], mut keys: Keys<'_>) -> serde_json::Result<Str
     input.deserialize_map(Write { out: &mut out, keys: &mut keys, depth: 0, drop })?;
     input.end()?;
     String::from_utf8(out).map_err(de::Error::custom)
+}
+
+/// Whether a number is already spelled as it would be written.
+pub(super) fn is_number(text: &[u8]) -> bool {
+    let mut out = Vec::new();
+    let write = Write { out: &mut out, keys: &mut Keys::LastWins, depth: 0, drop: &[] };
+    let mut input = serde_json::Deserializer::from_slice(text);
+    input.deserialize_any(write).and_then(|()| input.end()).is_ok() && out == text
 }
 
 /// What happens to keys that come twice.
@@ -259,6 +268,5 @@ impl Seen {
 /// Whether a string has bytes that JSON does not take as they are. Looked at in
 /// blocks without an early end, which is several times as fast.
 fn needs_escape(bytes: &[u8]) -> bool {
-    let special = |byte: &u8| *byte < 0x20 || *byte == b'"' || *byte == b'\\';
-    bytes.chunks(256).any(|block| block.iter().fold(false, |found, byte| found | special(byte)))
+    bytes.chunks(256).any(has_special)
 }

@@ -4,15 +4,15 @@ use super::*;
 
 /// A clock over a hand wall, and the durable lease beside it, as a store
 /// keeps them.
-struct Test {
-    wall: Arc<HandWall>,
-    clock: Clock,
-    lease: Second,
+pub(super) struct Test {
+    pub(super) wall: Arc<HandWall>,
+    pub(super) clock: Clock,
+    pub(super) lease: Second,
 }
 
 impl Test {
     /// A new store at `second`.
-    fn at(second: Second) -> Self {
+    pub(super) fn at(second: Second) -> Self {
         let wall = Arc::new(HandWall::at(second));
         let clock = Clock::new(wall.clone());
         let mut test = Test { wall, clock, lease: 0 };
@@ -21,7 +21,7 @@ impl Test {
     }
 
     /// The process is gone; what was durable is the floor.
-    fn restart(&mut self) {
+    pub(super) fn restart(&mut self) {
         let test = self.clock.test();
         self.clock = Clock::new(self.wall.clone());
         self.clock.opened(self.lease, test);
@@ -34,7 +34,7 @@ impl Test {
     }
 
     /// The time, after a lease if one is needed.
-    fn now(&mut self) -> Second {
+    pub(super) fn now(&mut self) -> Second {
         self.clock.now().unwrap_or_else(|LeaseNeeded| {
             self.renew();
             self.clock.now().unwrap()
@@ -46,7 +46,10 @@ impl Test {
         self.now()
     }
 
-    fn step(&mut self, step: Step) -> Result<Second, Refused> {
+    pub(super) fn step(&mut self, step: Step) -> Result<Second, Refused> {
+        if step == Step::Accept {
+            self.clock.accept()?;
+        }
         let now = self.now();
         let test = self.clock.after(step, now)?;
         self.lease = self.clock.lease_after(test);
@@ -200,17 +203,17 @@ fn moving_does_not_change_whether_the_clock_runs() {
 #[test]
 fn the_offset_is_what_the_clock_is_ahead_of_the_wall() {
     let mut test = Test::at(1000);
-    let offset = |test: &Test| test.clock.reading(0).offset_seconds;
-    assert_eq!(offset(&test), 0);
+    let offset = |test: &mut Test| test.clock.reading(0).offset_seconds;
+    assert_eq!(offset(&mut test), 0);
     test.step(Step::Advance(100)).unwrap();
-    assert_eq!(offset(&test), 100);
+    assert_eq!(offset(&mut test), 100);
     test.step(Step::Freeze).unwrap();
     test.wall.set(1030);
-    assert_eq!(offset(&test), 70);
+    assert_eq!(offset(&mut test), 70);
     test.step(Step::Run).unwrap();
-    assert_eq!((offset(&test), test.now()), (70, 1100));
+    assert_eq!((offset(&mut test), test.now()), (70, 1100));
     test.wall.set(1031);
-    assert_eq!((offset(&test), test.now()), (70, 1101));
+    assert_eq!((offset(&mut test), test.now()), (70, 1101));
 }
 
 #[test]

@@ -136,7 +136,7 @@ impl<B: Backend> Shared<B> {
     /// nothing is written only if its time needs a lease.
     fn write_group(&self, mut writes: Writes, started: Instant) -> Result<()> {
         let (lease, later, needed) = {
-            let clock = &lock(&self.state).clock;
+            let clock = &mut lock(&self.state).clock;
             (clock.next_lease(), clock.can_renew(), clock.group_needs_lease())
         };
         if writes.is_empty() && !needed {

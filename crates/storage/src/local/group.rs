@@ -149,10 +149,9 @@ impl<R: Rows> Group<R> {
                 "a key of {length} bytes is longer than the limit of {KEY_BYTES_MAX}"
             )));
         }
-        self.load_tallies(bucket, &batch)?;
-        for (key, addition) in batch.additions {
-            slots.mark(fingerprint(bucket, &key), self.overlay.generation);
-            self.count(bucket, &key, addition);
+        let places = self.load_tallies(bucket, &batch, slots)?;
+        for (place, (_, addition)) in places.iter().zip(&batch.additions) {
+            self.count(place, *addition);
         }
         for (key, value) in batch.writes {
             slots.mark(fingerprint(bucket, &key), self.overlay.generation);
@@ -166,27 +165,36 @@ impl<R: Rows> Group<R> {
 }
 
 impl<R: Rows> Group<R> {
-    /// Reads the rows that `batch` counts in, as far as they are not known.
-    fn load_tallies(&mut self, bucket: Bucket, batch: &Batch) -> Result<()> {
+    /// Reads the rows that `batch` counts in, as far as they are not known, and
+    /// returns where they are.
+    fn load_tallies(
+        &mut self,
+        bucket: Bucket,
+        batch: &Batch,
+        slots: &Slots,
+    ) -> Result<Vec<Vec<u8>>> {
+        let mut places = Vec::with_capacity(batch.additions.len());
         for (key, _) in &batch.additions {
             let place = physical(bucket, key);
             if !self.tallies.contains_key(&place) {
                 let row = self.overlay.get(bucket, key)?;
                 let tally = row.map(|row| Tally::decode(&row)).transpose()?.unwrap_or_default();
+                slots.mark(fingerprint(bucket, key), self.overlay.generation);
                 self.bytes += ROW_BYTES + place.len() + TALLY_BYTES;
-                self.tallies.insert(place, Counted { tally, changed: false });
+                self.tallies.insert(place.clone(), Counted { tally, changed: false });
             }
+            places.push(place);
         }
-        Ok(())
+        Ok(places)
     }
 
-    fn count(&mut self, bucket: Bucket, key: &[u8], addition: Addition) {
-        let Some(counted) = self.tallies.get_mut(&physical(bucket, key)) else { return };
+    fn count(&mut self, place: &[u8], addition: Addition) {
+        let Some(counted) = self.tallies.get_mut(place) else { return };
         counted.changed = true;
         if !counted.tally.add(addition.cell, addition.change) {
             // The figures are wrong now, and the recount will say so; the data
             // is not, so the write stands.
-            tracing::error!(bucket = bucket.0, "more went than was counted; this is a bug");
+            tracing::error!(?place, "more went than was counted; this is a bug");
             debug_assert!(false, "more went than was counted: {addition:?}");
         }
     }

@@ -88,12 +88,13 @@ impl<B: Backend> Store for Local<B> {
     }
 
     fn glance(&self) -> Reading {
-        let clock = &lock(&self.shared.state).clock;
-        clock.reading(clock.glance())
+        let clock = &mut lock(&self.shared.state).clock;
+        let now = clock.glance();
+        clock.reading(now)
     }
 
     fn move_clock(&self, step: Step) -> Result<Reading, Refused> {
-        if !self.shared.options.test_clock {
+        if step != Step::Accept && !self.shared.options.test_clock {
             return Err(Refused::NoTestClock);
         }
         self.shared.move_clock(step)
@@ -223,6 +224,9 @@ impl<B: Backend> Shared<B> {
         let mut turn = lock(&self.turn);
         let change = {
             let clock = &mut lock(&self.state).clock;
+            if step == Step::Accept {
+                clock.accept()?;
+            }
             let now = clock.now().unwrap_or(now);
             let test = clock.after(step, now)?;
             (test != clock.test()).then(|| (test, clock.lease_after(test)))

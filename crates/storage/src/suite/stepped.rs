@@ -9,6 +9,7 @@ pub(super) const CHECKS: &[Check] = &[
     nobody_sees_a_group_before_it_is_published,
     time_does_not_pass_an_unpublished_commit,
     a_moved_clock_does_not_pass_an_unpublished_commit_either,
+    an_accepted_jump_does_not_pass_an_unpublished_commit_either,
     a_job_sees_the_jobs_before_it,
     a_refusal_waits_for_what_it_is_judged_by,
     a_draft_that_still_holds_is_taken_as_it_is,
@@ -53,6 +54,16 @@ fn a_moved_clock_does_not_pass_an_unpublished_commit_either(bench: &Bench) {
     bench.store.publish_group();
     assert_eq!(ticket.wait().unwrap().ts, START);
     assert_eq!(bench.snapshot().now(), START + 100);
+}
+
+fn an_accepted_jump_does_not_pass_an_unpublished_commit_either(bench: &Bench) {
+    let ticket = bench.submit(HERE, puts("a", "1"));
+    bench.setup.wall.jump(START + 5000);
+    bench.store.begin_group();
+    assert_eq!(bench.store.move_clock(Step::Accept).unwrap().now, START);
+    bench.store.publish_group();
+    assert_eq!(ticket.wait().unwrap().ts, START);
+    assert_eq!(bench.snapshot().now(), START + 5000);
 }
 
 fn a_job_sees_the_jobs_before_it(bench: &Bench) {

@@ -1,7 +1,7 @@
 //! What time it is.
 
 use super::{Bench, Check, HERE, START, draft, puts};
-use crate::clock::{Reading, Refused, Step};
+use crate::clock::{DOUBT_SECONDS, Reading, Refused, Step};
 use crate::{Head, View};
 
 pub(super) const CHECKS: &[Check] = &[
@@ -13,6 +13,11 @@ pub(super) const CHECKS: &[Check] = &[
     time_does_not_go_back_by_hand,
     a_commit_has_the_test_clocks_time,
     a_tick_changes_nothing_visible,
+    a_jump_is_held_for_everybody,
+    a_jump_that_comes_back_leaves_nothing,
+    a_jump_that_stands_is_believed,
+    an_accepted_jump_is_believed_at_once,
+    a_glance_sees_the_jump_too,
 ];
 
 fn now_is_not_less_than_any_head(bench: &Bench) {
@@ -68,6 +73,8 @@ fn the_test_clock_moves_and_freezes(bench: &Bench) {
         offset_seconds,
         held: false,
         purge_held: false,
+        jumps: 0,
+        behind_seconds: 0,
     };
     let step = |step| bench.store.move_clock(step).unwrap();
     assert_eq!(bench.store.clock(), Ok(read(START, false, 0)));
@@ -100,6 +107,60 @@ fn a_commit_has_the_test_clocks_time(bench: &Bench) {
     assert_eq!(stamp.ts, START + 5000);
     let head = Head { lsn: 2, ts: START + 5000, ..Head::default() };
     assert_eq!(bench.snapshot().head(HERE), head);
+}
+
+fn a_jump_is_held_for_everybody(bench: &Bench) {
+    bench.put(HERE, "a", "1");
+    bench.setup.wall.jump(START + 100_000);
+    for second in START + 1..START + 10 {
+        bench.setup.wall.pass(1);
+        bench.store.tick().unwrap();
+        assert_eq!(bench.put(HERE, "a", "2").ts, second);
+        assert_eq!(bench.snapshot().now(), second);
+        let reading = bench.store.clock().unwrap();
+        assert_eq!((reading.now, reading.held, reading.jumps), (second, true, 1));
+        assert_eq!(bench.store.glance(), reading);
+    }
+}
+
+fn a_jump_that_comes_back_leaves_nothing(bench: &Bench) {
+    bench.put(HERE, "a", "1");
+    bench.setup.wall.jump(START + 100_000);
+    assert!(bench.store.clock().unwrap().held);
+    bench.setup.wall.jump(START + 1);
+    let reading = bench.store.clock().unwrap();
+    assert_eq!((reading.now, reading.held, reading.behind_seconds), (START + 1, false, 0));
+    assert_eq!(bench.put(HERE, "a", "2").ts, START + 1);
+}
+
+fn a_jump_that_stands_is_believed(bench: &Bench) {
+    bench.snapshot();
+    bench.setup.wall.jump(START + 100_000);
+    bench.store.tick().unwrap();
+    bench.setup.wall.pass(DOUBT_SECONDS - 1);
+    assert_eq!(bench.snapshot().now(), START + DOUBT_SECONDS - 1);
+    bench.setup.wall.pass(1);
+    assert_eq!(bench.put(HERE, "a", "1").ts, START + 100_000 + DOUBT_SECONDS);
+    assert!(!bench.store.clock().unwrap().held);
+}
+
+fn an_accepted_jump_is_believed_at_once(bench: &Bench) {
+    assert_eq!(bench.store.move_clock(Step::Accept), Err(Refused::NothingHeld));
+    bench.setup.wall.jump(START + 100_000);
+    assert_eq!(bench.snapshot().now(), START);
+    let reading = bench.store.move_clock(Step::Accept).unwrap();
+    assert_eq!((reading.now, reading.held), (START + 100_000, false));
+    assert_eq!(bench.put(HERE, "a", "1").ts, START + 100_000);
+    assert_eq!(bench.store.move_clock(Step::Accept), Err(Refused::NothingHeld));
+}
+
+fn a_glance_sees_the_jump_too(bench: &Bench) {
+    bench.setup.wall.jump(START + 100_000);
+    let glance = bench.store.glance();
+    assert_eq!((glance.now, glance.held, glance.jumps), (START, true, 1));
+    // Ten minutes later, by the glance's own count.
+    bench.setup.wall.pass(DOUBT_SECONDS);
+    assert_eq!(bench.store.glance().now, START + 100_000 + DOUBT_SECONDS);
 }
 
 fn a_tick_changes_nothing_visible(bench: &Bench) {

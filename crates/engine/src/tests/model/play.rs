@@ -18,7 +18,7 @@ use super::figures::{STRETCH_SECONDS, STRETCHES};
 use super::oracle::{Definition, Oracle};
 use super::steps::{Act, Default, History, Place, Step, Ttl, Write};
 use crate::operation::{self, Condition, ItemAddress, Operation, Page, Part, WriteItem};
-use crate::reply::{Reply, Success};
+use crate::reply::Reply;
 use crate::tests::server::{Server, Ticket, at, change_of_default, partition_key, text};
 
 const UNIQUE: &[&str] = &["/email"];
@@ -221,23 +221,24 @@ impl Play {
         same!(kind_of(&reply), expected, "the answer to '{write}'");
         same!(reply.now.map(|now| now.0), Some(self.oracle.now), "the time of '{write}'");
         let Ok(success) = reply.outcome else { return Ok(()) };
+        let shown = Bytes::from(success.body.to_vec());
         if write.act != Act::Delete {
-            self.check_answer(write, &success)?;
+            self.check_answer(write, success.status, &shown)?;
         }
-        self.oracle.apply(write, success.body);
+        self.oracle.apply(write, shown);
         Ok(())
     }
 
     /// A write shows what was written; a new item has a RID that is new.
-    fn check_answer(&mut self, write: &Write, success: &Success) -> Outcome {
-        let shown = String::from_utf8(success.body.to_vec()).unwrap();
+    fn check_answer(&mut self, write: &Write, status: u16, shown: &Bytes) -> Outcome {
+        let text = std::str::from_utf8(shown).unwrap();
         let sent = json_of(write).to_string();
         let (start, end) = (sent.trim_end_matches('}'), format!("\"_ts\":{}}}", self.oracle.now));
-        if !shown.starts_with(start) || !shown.ends_with(&end) {
-            return Err(format!("'{write}' shows {shown}"));
+        if !text.starts_with(start) || !text.ends_with(&end) {
+            return Err(format!("'{write}' shows {text}"));
         }
-        let is_new = self.rids.insert(rid_of(&success.body));
-        same!(is_new, success.status == 201, "whether the RID of '{write}' is new");
+        let is_new = self.rids.insert(rid_of(shown));
+        same!(is_new, status == 201, "whether the RID of '{write}' is new");
         Ok(())
     }
 
@@ -379,7 +380,7 @@ impl Play {
         let condition = Condition::default();
         let reply = self.ask(Operation::ReadItem { at: at(), item, condition })?;
         match reply.outcome {
-            Ok(success) => Ok(Some(success.body)),
+            Ok(success) => Ok(Some(success.body.to_vec().into())),
             Err(error) if error.kind == dayfly_model::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(format!("{place}: {error}")),
         }
@@ -394,7 +395,7 @@ impl Play {
             let reply = self.ask(Operation::ListItems { at: at(), part, page: page.clone() })?;
             let success = reply.outcome.map_err(|error| format!("the list: {error}"))?;
             count += success.item_count.unwrap_or_default();
-            pages.extend_from_slice(&success.body);
+            pages.extend_from_slice(&success.body.to_vec());
             page.continuation = success.continuation;
             if page.continuation.is_none() {
                 break;
@@ -446,7 +447,7 @@ impl Play {
 
     fn view(&self, operation: Operation) -> Outcome<Value> {
         let success = self.ask(operation)?.outcome.map_err(|error| error.to_string())?;
-        Ok(serde_json::from_slice(&success.body).unwrap())
+        Ok(serde_json::from_slice(&success.body.to_vec()).unwrap())
     }
 }
 

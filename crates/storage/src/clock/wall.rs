@@ -1,0 +1,100 @@
+//! The system's clocks, and a pair that is set by hand.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::Second;
+
+/// The clock that counts real time since the machine was started, also while
+/// it sleeps. Nobody can set it.
+#[cfg(target_os = "linux")]
+const BOOT: ClockId = ClockId::Boottime;
+#[cfg(not(target_os = "linux"))]
+const BOOT: ClockId = ClockId::Monotonic;
+
+/// What both clocks show at one instant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Look {
+    /// Seconds since 1970, as far as the machine knows.
+    pub wall: Second,
+    /// Seconds of real time since some start.
+    pub boot: u64,
+}
+
+impl Look {
+    /// What the wall clock will show at `boot` if nobody touches it.
+    pub(super) fn wall_at(self, boot: u64) -> Second {
+        self.wall.saturating_add(boot.saturating_sub(self.boot))
+    }
+}
+
+/// The system's clocks, replaced by hand in tests.
+pub trait Wall: Send + Sync {
+    /// Both clocks.
+    fn look(&self) -> Look;
+
+    /// Seconds since 1970.
+    fn seconds(&self) -> Second {
+        self.look().wall
+    }
+}
+
+/// The real clocks.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemWall;
+
+impl Wall for SystemWall {
+    /// The boot clock is asked first. If the machine falls asleep in between,
+    /// the wall seems to have jumped, which the next look takes back; the other
+    /// way round it would seem to be late, and to jump at the next look.
+    #[expect(clippy::disallowed_methods, reason = "this is the one place that asks")]
+    fn look(&self) -> Look {
+        let boot = u64::try_from(clock_gettime(BOOT).tv_sec).unwrap_or(0);
+        let wall = std::time::SystemTime::now()
+            .duration_since(std::time::UNIX_EPOCH)
+            .map_or(0, |since| since.as_secs());
+        Look { wall, boot }
+    }
+}
+
+/// Clocks that show what they are told, also when that is in the past.
+#[derive(Debug, Default)]
+pub struct HandWall(Mutex<Look>);
+
+impl HandWall {
+    /// A wall clock that shows `second`.
+    pub fn at(second: Second) -> Self {
+        HandWall(Mutex::new(Look { wall: second, boot: 0 }))
+    }
+
+    /// Time passes until the wall clock shows `second`. If that is in the past,
+    /// the wall clock was set back.
+    pub fn set(&self, second: Second) {
+        let mut look = self.lock();
+        look.boot += second.saturating_sub(look.wall);
+        look.wall = second;
+    }
+
+    /// Time passes.
+    pub fn pass(&self, seconds: u64) {
+        let mut look = self.lock();
+        look.boot += seconds;
+        look.wall += seconds;
+    }
+
+    /// The wall clock is set to `second`, and no time passes.
+    pub fn jump(&self, second: Second) {
+        self.lock().wall = second;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Look> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Wall for HandWall {
+    fn look(&self) -> Look {
+        *self.lock()
+    }
+}
