@@ -24,7 +24,7 @@ use crate::{Result, cargo, failed};
 const PACKAGES: [&str; 3] = ["dayfly-model", "dayfly-storage", "dayfly-engine"];
 
 /// Longer than any build, and than all tests take.
-const PATIENCE: Duration = Duration::from_mins(10);
+const PATIENCE: Duration = Duration::from_mins(5);
 
 #[derive(Args)]
 pub(crate) struct Options {

@@ -69,7 +69,10 @@ fn play_all(variable: &str, usual: u64, disk: bool) {
     });
     if let Some((seed, why)) = failure.into_inner().unwrap() {
         let (shorter, told) = shrink(History::of(seed, disk), why);
-        panic!("seed {seed}: {told}\n{shorter}");
+        let disk = if disk { " --disk" } else { "" };
+        panic!(
+            "{told}\n{shorter}The whole history: cargo xtask model --histories 1 --seed {seed}{disk}"
+        );
     }
 }
 

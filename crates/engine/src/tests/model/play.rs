@@ -454,7 +454,10 @@ impl Play {
 /// Whether `seen` has everything that is in `expected`.
 fn contains(seen: &Value, expected: &Value, what: &str) -> Outcome {
     for (name, value) in expected.as_object().unwrap() {
-        same!(&seen[name], value, "{what}, '{name}'");
+        let seen = &seen[name];
+        if seen != value {
+            return Err(format!("{what}, '{name}': is {seen}, should be {value}"));
+        }
     }
     Ok(())
 }

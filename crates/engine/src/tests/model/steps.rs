@@ -150,7 +150,8 @@ impl History {
 
 impl fmt::Display for History {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{:?}", self.setup)?;
+        let Setup { kind, change_delay_seconds, cache_bytes, .. } = self.setup;
+        writeln!(f, "{kind:?}, cache {cache_bytes} B, changes wait {change_delay_seconds} s")?;
         for (number, step) in (1..).zip(&self.steps) {
             writeln!(f, "{number:>4}. {step}")?;
         }
