@@ -22,6 +22,8 @@ use signed::{request, send};
 
 const CONNECTIONS: usize = 3;
 
+const ATTEMPTS: usize = 5;
+
 /// How many reads each connection makes once the item is gone.
 const READS_AFTER: usize = 300;
 
@@ -55,6 +57,15 @@ fn hammer(server: &Server, path: &str, is_gone: &AtomicBool) -> Seen {
     seen
 }
 
+fn hammer_together(server: &Server, path: &str) -> Vec<Seen> {
+    let is_gone = &AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let hammers =
+            [(); CONNECTIONS].map(|()| scope.spawn(move || hammer(server, path, is_gone)));
+        hammers.into_iter().map(|hammer| hammer.join().unwrap()).collect()
+    })
+}
+
 fn created(answer: &Answer) -> u64 {
     assert_eq!(answer.status, 201, "{answer:?}");
     answer.body.split("\"_ts\":").nth(1).unwrap().trim_end_matches('}').parse().unwrap()
@@ -72,14 +83,14 @@ fn an_item_is_there_until_its_last_second_and_never_after() {
         for (id, body) in [("a", r#"{"id":"a","pk":"x","ttl":2}"#), ("b", r#"{"id":"b","pk":"x"}"#)]
         {
             scope.spawn(move || {
-                let ts = created(&send(server, "POST", docs, body));
-                let (path, is_gone) = (&format!("{docs}/{id}"), &AtomicBool::new(false));
-                let seen: Vec<Seen> = std::thread::scope(|scope| {
-                    let hammers = [(); CONNECTIONS]
-                        .map(|()| scope.spawn(move || hammer(server, path, is_gone)));
-                    hammers.into_iter().map(|hammer| hammer.join().unwrap()).collect()
+                // On a busy machine the reads may begin too late to see it.
+                let was_there = (0..ATTEMPTS).any(|_| {
+                    let ts = created(&send(server, "POST", docs, body));
+                    let seen = hammer_together(server, &format!("{docs}/{id}"));
+                    check(&seen, ts);
+                    seen.iter().all(|seen| !seen.there.is_empty())
                 });
-                check(&seen, ts);
+                assert!(was_there, "no read was in time");
             });
         }
     });
@@ -93,7 +104,6 @@ fn check(seen: &[Seen], ts: u64) {
     };
     let alive = dates(ts, ts + 2);
     for Seen { there, gone } in seen {
-        assert!(!there.is_empty(), "the reads began too late");
         assert!(there.iter().all(|date| alive.contains(date)), "{:?} {ts}", there.last());
         assert!(gone.iter().all(|date| !alive.contains(date)), "{:?} {ts}", gone.first());
     }
