@@ -215,7 +215,7 @@ impl Run {
     fn check(&mut self, round: u32) -> Result<Checked> {
         let engine = open(&self.data())?;
         if self.random.once_in(3) {
-            engine.purge_pass().map_err(failed("purging"))?;
+            engine.purge_all().map_err(failed("purging"))?;
         }
         let checked = engine.check().map_err(failed("what is stored is not whole"))?;
         if round.is_multiple_of(2) {

@@ -2,21 +2,142 @@
 
 use std::borrow::Cow;
 
-use dayfly_engine::operation::{ClockStep as Step, Operation};
+use dayfly_engine::operation::{ClockStep as Step, ContainerScope, Operation};
+use dayfly_engine::ttl::FORECAST_BUCKETS_MAX;
+use dayfly_model::partition_key::PartitionKey;
+use dayfly_model::ttl::{ContainerTtl, TTL_MAX};
 use dayfly_model::{Error, Result};
 use serde_json::Value;
 
-use crate::operation::{Request, wrong_verb};
+use crate::operation::{Request, verb, wrong_verb};
+use crate::parameters::Parameters;
 use crate::route;
+
+/// A forecast tells the next day by the hour, unless asked for something else.
+const FORECAST_BUCKETS: u32 = 24;
+const FORECAST_BUCKET_SECONDS: u32 = 3600;
 
 /// What a call asks for.
 pub(crate) fn read(request: &Request<'_>, call: &[Cow<'_, str>]) -> Result<Operation> {
     let call: Vec<&str> = call.iter().map(AsRef::as_ref).collect();
-    match (call.as_slice(), request.method) {
-        (["clock"], "GET" | "HEAD") => Ok(Operation::ReadClock),
+    match (call.as_slice(), verb(request.method)) {
+        (["clock"], "GET") => Ok(Operation::ReadClock),
         (["clock"], "POST") => Ok(Operation::MoveClock { step: step(request.body)? }),
-        (["clock"], method) => Err(wrong_verb(method)),
+        (["clock"], _) => Err(wrong_verb(request.method)),
+        (["containers", database, container, "ttl", view @ ..], verb) => {
+            let view = View::of(view).ok_or_else(route::unknown)?;
+            if verb != "GET" {
+                return Err(wrong_verb(request.method));
+            }
+            let at = ContainerScope {
+                database: (*database).to_owned(),
+                container: (*container).to_owned(),
+                ..ContainerScope::default()
+            };
+            view.read(at, request.query)
+        }
+        (["purge", "run"], "POST") => Ok(Operation::RunPurge { container: scope(request.body)? }),
+        (["purge", "pause"], "POST") => {
+            Ok(Operation::PausePurge { container: scope(request.body)? })
+        }
+        (["purge", "resume"], "POST") => {
+            Ok(Operation::ResumePurge { container: scope(request.body)? })
+        }
+        (["purge", "run" | "pause" | "resume"], _) => Err(wrong_verb(request.method)),
         _ => Err(route::unknown()),
+    }
+}
+
+/// Which container a call about the purge is for; all, if it says nothing.
+fn scope(body: &[u8]) -> Result<Option<(String, String)>> {
+    let refused = || {
+        Error::bad_request("The body must be empty, {}, or {\"container\":\"database/container\"}.")
+    };
+    if body.trim_ascii().is_empty() {
+        return Ok(None);
+    }
+    let body: Value = serde_json::from_slice(body).map_err(|_| refused())?;
+    let mut members = body.as_object().ok_or_else(refused)?.iter();
+    match (members.next(), members.next()) {
+        (None, _) => Ok(None),
+        (Some((name, Value::String(container))), None) if name == "container" => {
+            // No name has a slash in it.
+            let (database, container) = container.split_once('/').ok_or_else(refused)?;
+            Ok(Some((database.to_owned(), container.to_owned())))
+        }
+        _ => Err(refused()),
+    }
+}
+
+/// A way to look at the time to live of a container.
+#[derive(Clone, Copy)]
+enum View {
+    Status,
+    Forecast,
+    WhatIf,
+    Explain,
+}
+
+impl View {
+    fn of(call: &[&str]) -> Option<View> {
+        match call {
+            [] => Some(View::Status),
+            ["forecast"] => Some(View::Forecast),
+            ["whatif"] => Some(View::WhatIf),
+            ["explain"] => Some(View::Explain),
+            _ => None,
+        }
+    }
+
+    fn read(self, at: ContainerScope, query: &str) -> Result<Operation> {
+        match self {
+            View::Status => Parameters::read(query, &[]).map(|_| Operation::ReadTtl { at }),
+            View::Forecast => {
+                let parameters = Parameters::read(query, &["buckets", "bucketSeconds"])?;
+                Ok(Operation::ForecastTtl {
+                    at,
+                    buckets: parameters.number(
+                        "buckets",
+                        FORECAST_BUCKETS,
+                        FORECAST_BUCKETS_MAX,
+                    )?,
+                    bucket_seconds: parameters.number(
+                        "bucketSeconds",
+                        FORECAST_BUCKET_SECONDS,
+                        TTL_MAX,
+                    )?,
+                })
+            }
+            View::WhatIf => {
+                let parameters = Parameters::read(query, &["defaultTtl"])?;
+                Ok(Operation::WhatIfTtl { at, default: default(parameters.need("defaultTtl")?)? })
+            }
+            View::Explain => {
+                let parameters = Parameters::read(query, &["id", "partitionKey"])?;
+                let id = parameters.need("id")?.to_owned();
+                let key = parameters.need("partitionKey")?;
+                let partition_key = PartitionKey::parse_header(key).map_err(|_| {
+                    Error::bad_request(format!(
+                        "The parameter 'partitionKey' has the value '{key}', but must be a JSON \
+                         array of the key's values, such as [\"x\"]."
+                    ))
+                })?;
+                Ok(Operation::ExplainTtl { at, id, partition_key })
+            }
+        }
+    }
+}
+
+/// A `defaultTtl` as it is asked about.
+fn default(text: &str) -> Result<ContainerTtl> {
+    match (text, text.parse()) {
+        ("off", _) => Ok(ContainerTtl::Off),
+        ("-1", _) => Ok(ContainerTtl::NoDefault),
+        (_, Ok(seconds @ 1..=TTL_MAX)) => Ok(ContainerTtl::Default(seconds)),
+        _ => Err(Error::bad_request(format!(
+            "The parameter 'defaultTtl' has the value '{text}', but must be off, -1, or a number \
+             of seconds from 1 to {TTL_MAX}."
+        ))),
     }
 }
 

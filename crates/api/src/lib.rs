@@ -9,6 +9,7 @@ mod auth;
 mod headers;
 mod metrics;
 mod operation;
+mod parameters;
 mod reply;
 mod route;
 
@@ -101,6 +102,7 @@ impl Api {
     pub fn admit(&self, head: &request::Parts, secure: bool) -> Result<()> {
         let request = Request {
             method: head.method.as_str(),
+            query: head.uri.query().unwrap_or_default(),
             headers: Headers(&head.headers),
             body: &Bytes::new(),
         };
@@ -140,6 +142,7 @@ impl Api {
         let path = incoming.parts.uri.path();
         let request = Request {
             method: incoming.parts.method.as_str(),
+            query: incoming.parts.uri.query().unwrap_or_default(),
             headers: Headers(&incoming.parts.headers),
             body: &incoming.body,
         };

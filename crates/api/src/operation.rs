@@ -25,6 +25,8 @@ const PAGE_SERVERS_CHOICE: usize = 1000;
 /// A request, as far as operations need it.
 pub(crate) struct Request<'a> {
     pub(crate) method: &'a str,
+    /// What stands behind the question mark.
+    pub(crate) query: &'a str,
     pub(crate) headers: Headers<'a>,
     pub(crate) body: &'a Bytes,
 }
@@ -147,7 +149,7 @@ pub(crate) fn read(request: &Request<'_>, resource: Resource<'_>) -> Result<Oper
 }
 
 /// HEAD is GET without the body, which the listener leaves out.
-fn verb(method: &str) -> &str {
+pub(crate) fn verb(method: &str) -> &str {
     if method == "HEAD" { "GET" } else { method }
 }
 

@@ -7,6 +7,8 @@
 //! # Comments say what is proven.
 //! strict                         at the top: open the server in strict mode
 //! one-bucket                     at the top: the script pins ranges, so a container has one bucket
+//! ttl-change-delay 60            at the top: a change of the default counts 60 seconds later
+//! ttl-change-guard 10            at the top: one that expires over 10 % must be confirmed
 //! no-test-clock                  at the top: nobody may move the clock by the admin API
 //! clock 1000                     time passes until the wall clock shows this second; a step back
 //!                                is no time

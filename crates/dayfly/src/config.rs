@@ -18,6 +18,7 @@ use clap::builder::BoolishValueParser;
 use clap::{CommandFactory as _, Parser, ValueEnum};
 use rustls::pki_types::ServerName;
 
+use crate::command::Command;
 use crate::limits::Limits;
 
 /// The key that every emulator of the service uses. Everybody knows it.
@@ -30,6 +31,9 @@ const KEY_BYTES_MIN: usize = 16;
 /// Where the data is when nobody says.
 const DATA_DEFAULT: &str = "./dayfly-data";
 
+/// The longest that a change of a `defaultTtl` can wait.
+const CHANGE_DELAY_SECONDS_MAX: u64 = 30 * 24 * 60 * 60;
+
 /// A variable that is read before the settings: what to log.
 pub(crate) const LOG_VARIABLE: &str = "DAYFLY_LOG";
 
@@ -37,13 +41,17 @@ pub(crate) const LOG_VARIABLE: &str = "DAYFLY_LOG";
 /// NoSQL REST API.
 ///
 /// Without arguments it serves http and https on 127.0.0.1:8081 and keeps its
-/// data in ./dayfly-data. Every option can be set by the environment variable
+/// data in ./dayfly-data. With a command it asks a server that runs, and ends.
+/// Every option can be set by the environment variable
 /// shown with it; `DAYFLY_LOG` says what to log (error, warn, info, debug).
 #[expect(clippy::doc_markdown, reason = "the help shows this text as it is")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 #[derive(Clone, Debug, Parser)]
-#[command(version, max_term_width = 100)]
+#[command(version, max_term_width = 100, args_conflicts_with_subcommands = true)]
 pub(crate) struct Config {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+
     /// Where to listen. Port 0 takes a free port, which is printed.
     #[arg(long, env = "DAYFLY_LISTEN", default_value = "127.0.0.1:8081", value_name = "IP:PORT")]
     pub(crate) listen: SocketAddr,
@@ -78,6 +86,19 @@ pub(crate) struct Config {
     /// Refuses what the service refuses and dayfly would let pass.
     #[arg(long, env = "DAYFLY_STRICT", value_parser = BoolishValueParser::new())]
     pub(crate) strict: bool,
+
+    /// How many seconds a change of a container's defaultTtl waits before it
+    /// counts; until then it can be taken back. At most 30 days.
+    #[arg(long, env = "DAYFLY_TTL_CHANGE_DELAY", default_value_t = 0, value_name = "SECONDS")]
+    #[arg(value_parser = clap::value_parser!(u64).range(..=CHANGE_DELAY_SECONDS_MAX))]
+    pub(crate) ttl_change_delay: u64,
+
+    /// Refuses a change of a container's defaultTtl that would expire more than
+    /// this part of its items at once, unless the client confirms it
+    /// [default: off].
+    #[arg(long, env = "DAYFLY_TTL_CHANGE_GUARD", value_name = "PERCENT")]
+    #[arg(value_parser = percent)]
+    pub(crate) ttl_change_guard: Option<f64>,
 
     /// Serves clear text on a network address too, where otherwise only https
     /// is served.
@@ -140,6 +161,8 @@ pub(crate) struct Checked {
     pub(crate) durability: Durability,
     pub(crate) test_clock: bool,
     pub(crate) strict: bool,
+    pub(crate) ttl_change_delay_seconds: u64,
+    pub(crate) ttl_change_guard_percent: Option<f64>,
     pub(crate) clear_text: ClearText,
     pub(crate) admin_public: bool,
     pub(crate) tls_names: Vec<String>,
@@ -163,6 +186,8 @@ impl Config {
             durability: self.durability.unwrap_or(Durability::Sync),
             test_clock: self.test_clock,
             strict: self.strict,
+            ttl_change_delay_seconds: self.ttl_change_delay,
+            ttl_change_guard_percent: self.ttl_change_guard,
             clear_text: if loopback || self.allow_clear_text {
                 ClearText::Served
             } else {
@@ -237,6 +262,14 @@ fn decode(flag: &str, key: &str) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
+/// A part of a hundred.
+fn percent(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(percent) if (0.0..=100.0).contains(&percent) => Ok(percent),
+        _ => Err("it must be a number from 0 to 100".to_owned()),
+    }
+}
+
 fn check_tls_name(name: &str) -> Result<(), String> {
     let host = name.strip_prefix("*.").unwrap_or(name);
     match ServerName::try_from(host) {
@@ -251,11 +284,11 @@ fn check_tls_name(name: &str) -> Result<(), String> {
 /// Refuses variables that look like a setting and are none: a setting with a
 /// typing error would otherwise be a default that nobody notices.
 pub(crate) fn check_environment(names: impl Iterator<Item = OsString>) -> Result<(), String> {
-    let command = Config::command();
-    let known: Vec<_> = command.get_arguments().filter_map(clap::Arg::get_env).collect();
+    let mut known = vec![OsString::from(LOG_VARIABLE)];
+    variables(&Config::command(), &mut known);
     for name in names {
         let ours = name.to_string_lossy().starts_with("DAYFLY_");
-        if ours && name != LOG_VARIABLE && !known.contains(&name.as_os_str()) {
+        if ours && !known.contains(&name) {
             return Err(format!(
                 "The environment variable {} is not a setting of dayfly: \
                  unset it, or look up its name with `dayfly --help`.",
@@ -264,6 +297,14 @@ pub(crate) fn check_environment(names: impl Iterator<Item = OsString>) -> Result
         }
     }
     Ok(())
+}
+
+/// The variables of a command, and of those below it.
+fn variables(command: &clap::Command, found: &mut Vec<OsString>) {
+    found.extend(command.get_arguments().filter_map(clap::Arg::get_env).map(ToOwned::to_owned));
+    for below in command.get_subcommands() {
+        variables(below, found);
+    }
 }
 
 #[cfg(test)]

@@ -7,11 +7,13 @@
 
 mod background;
 mod banner;
+mod command;
 mod config;
 mod connection;
 mod limits;
 mod listen;
 mod progress;
+mod recount;
 mod request;
 mod signals;
 mod tls;
@@ -38,9 +40,10 @@ use tracing_subscriber::EnvFilter;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-use crate::background::Background;
+use crate::background::{Background, PERIOD};
 use crate::config::{Checked, Config, Durability, LOG_VARIABLE, Place};
 use crate::connection::Host;
+use crate::recount::Recount;
 use crate::signals::Signals;
 use crate::tls::Tls;
 
@@ -50,25 +53,27 @@ const WORKERS_MAX: usize = 16;
 /// The settings were refused.
 const REFUSED: u8 = 2;
 
-/// The settings were good, but the server could not start.
+/// The settings were good, but the server could not start, or a command failed.
 const FAILED: u8 = 1;
 
 fn main() -> ExitCode {
-    let settings = match settings() {
-        Ok(settings) => settings,
-        Err(sentence) => return end(&sentence, REFUSED),
-    };
-    match run(&settings) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(sentence) => end(&sentence, FAILED),
+    // clap itself ends the process when an argument is unknown or cannot be read.
+    let config = Config::parse();
+    if let Err(sentence) = config::check_environment(std::env::vars_os().map(|(name, _)| name)) {
+        return end(&sentence, REFUSED);
     }
+    let outcome = match config.command {
+        Some(command) => command.run(),
+        None => match settings(config) {
+            Ok(settings) => run(&settings),
+            Err(sentence) => return end(&sentence, REFUSED),
+        },
+    };
+    outcome.map_or_else(|sentence| end(&sentence, FAILED), |()| ExitCode::SUCCESS)
 }
 
-/// The settings of this process. clap itself ends it when an argument is
-/// unknown or cannot be read.
-fn settings() -> Result<Checked, String> {
-    let config = Config::parse();
-    config::check_environment(std::env::vars_os().map(|(name, _)| name))?;
+/// The settings of the server.
+fn settings(config: Config) -> Result<Checked, String> {
     log_to_stderr()?;
     config.check()
 }
@@ -97,7 +102,12 @@ fn log_to_stderr() -> Result<(), String> {
 fn run(settings: &Checked) -> Result<(), String> {
     raise_file_limit();
     let store = open_store(settings)?;
-    let engine_settings = EngineSettings { strict: settings.strict, ..EngineSettings::default() };
+    let engine_settings = EngineSettings {
+        strict: settings.strict,
+        change_delay_seconds: settings.ttl_change_delay_seconds,
+        change_guard_percent: settings.ttl_change_guard_percent,
+        ..EngineSettings::default()
+    };
     let engine =
         Engine::open(Arc::clone(&store), engine_settings).map_err(|error| error.message)?;
     let engine = Arc::new(engine);
@@ -109,24 +119,27 @@ fn run(settings: &Checked) -> Result<(), String> {
         if let Err(error) = store.tick() {
             tracing::warn!(%error, "the clock's lease was not renewed");
         }
+        PERIOD
     })?;
-    let purging = Arc::clone(&engine);
-    let purge = Background::start("dayfly-purge", move || {
-        if let Err(error) = purging.purge_pass() {
-            tracing::warn!(%error, "a purge did not finish");
-        }
-    })?;
+    let recount = Recount::start(Arc::clone(&engine))?;
 
     let runtime = runtime()?;
     let served = runtime.block_on(serve(settings, api, tls, &engine));
     runtime.shutdown_background();
-    drop((purge, tick));
+    let served = served.map(drop);
+    drop((recount, tick));
     let closed = engine.close().map_err(|error| error.message);
     served.and(closed)
 }
 
-/// Listens, says so, and serves until a signal comes.
-async fn serve(settings: &Checked, api: Api, tls: Tls, engine: &Engine) -> Result<(), String> {
+/// Listens, says so, and serves until a signal comes. The purge starts when the
+/// server has; it is returned, since to end it may take a moment.
+async fn serve(
+    settings: &Checked,
+    api: Api,
+    tls: Tls,
+    engine: &Arc<Engine>,
+) -> Result<Background, String> {
     let mut signals = Signals::new()?;
     let cannot_listen =
         |error: io::Error| format!("{} cannot be listened on: {error}.", settings.listen);
@@ -143,8 +156,10 @@ async fn serve(settings: &Checked, api: Api, tls: Tls, engine: &Engine) -> Resul
     if let Err(error) = banner::print(settings, address) {
         tracing::warn!(%error, "nobody reads what is printed");
     }
+    let purging = Arc::clone(engine);
+    let purge = Background::start("dayfly-purge", move || purging.purge_turn())?;
     listen::listen(listener, host, &mut signals).await;
-    Ok(())
+    Ok(purge)
 }
 
 fn open_store(settings: &Checked) -> Result<Arc<dyn Store>, String> {

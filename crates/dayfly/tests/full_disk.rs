@@ -9,15 +9,12 @@
 )]
 
 mod common;
-#[path = "common/signed.rs"]
-mod signed;
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use common::Server;
-use signed::send;
+use common::{Server, send};
 
 const MIB: u64 = 1024 * 1024;
 

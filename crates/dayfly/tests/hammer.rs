@@ -11,14 +11,11 @@
 )]
 
 mod common;
-#[path = "common/signed.rs"]
-mod signed;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use common::{Answer, Server};
+use common::{Answer, Server, request, send};
 use dayfly_model::Timestamp;
-use signed::{request, send};
 
 const CONNECTIONS: usize = 3;
 

@@ -5,6 +5,7 @@
 //! recounted by itself, in the background after a start.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use dayfly_model::partition_key::PartitionKey;
 use dayfly_model::{Error, ErrorKind, Result};
@@ -17,7 +18,7 @@ use crate::keys::{self, ItemKey};
 use crate::lives::{self, Class, Lives};
 use crate::record::{Record, lsn_of};
 use crate::reply::storage_failed;
-use crate::{Engine, items};
+use crate::{Engine, figures, items};
 
 /// How many keys are read at once.
 const CHUNK: usize = 1000;
@@ -113,20 +114,66 @@ fn bucket_is_whole(
 /// How many items of a bucket are recounted at most: it is read as a whole.
 const RECOUNT_ITEMS_MAX: u64 = 100_000;
 
+/// What a recount found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Recount {
+    /// The histogram counts what is there.
+    Right,
+    /// It does not.
+    Wrong {
+        /// In which container, by name.
+        container: String,
+    },
+    /// There was nothing to recount, too much, or not the time for it.
+    LeftOut,
+}
+
+/// How many recounts ended how, since the start.
+#[derive(Debug, Default)]
+pub struct Recounts {
+    /// The figures were right.
+    pub right: AtomicU64,
+    /// They were wrong.
+    pub wrong: AtomicU64,
+    /// There was none.
+    pub left_out: AtomicU64,
+    /// What is stored could not be read.
+    pub failed: AtomicU64,
+}
+
 impl Engine {
     /// Counts the items of a bucket and compares with its life histogram.
     /// `pick` chooses the bucket; between two chunks `rest` is called, and ends
-    /// the recount by saying `false`. `None`: there was nothing to recount, or
-    /// not the time for it.
-    pub fn recount(&self, pick: u64, mut rest: impl FnMut() -> bool) -> Result<Option<bool>> {
+    /// the recount by saying `false`.
+    pub fn recount(&self, pick: u64, rest: impl FnMut() -> bool) -> Result<Recount> {
+        let outcome = self.recount_one(pick, rest);
+        let recounts = self.recounts();
+        let counter = match &outcome {
+            Ok(Recount::Right) => &recounts.right,
+            Ok(Recount::Wrong { .. }) => &recounts.wrong,
+            Ok(Recount::LeftOut) => &recounts.left_out,
+            Err(_) => &recounts.failed,
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+        outcome
+    }
+
+    /// How the recounts ended.
+    pub fn recounts(&self) -> &Recounts {
+        &self.shared.recounts
+    }
+
+    fn recount_one(&self, pick: u64, mut rest: impl FnMut() -> bool) -> Result<Recount> {
         let snapshot = self.shared.store.snapshot().map_err(storage_failed)?;
+        let snapshot = &*snapshot;
         let mut buckets = self.shared.store.buckets();
         buckets.retain(|bucket| {
             keys::container_of(*bucket).is_some() && !State::of(&snapshot.head(*bucket)).deleted
         });
-        let Some(place) = pick.checked_rem(buckets.len() as u64) else { return Ok(None) };
-        let Some(bucket) = buckets.into_iter().nth(usize::try_from(place).unwrap_or(0)) else {
-            return Ok(None);
+        let place = pick.checked_rem(buckets.len() as u64);
+        let place = place.and_then(|place| usize::try_from(place).ok());
+        let Some(bucket) = place.and_then(|place| buckets.get(place).copied()) else {
+            return Ok(Recount::LeftOut);
         };
         let get = |key: &[u8]| snapshot.get(bucket, key);
         let mut counted = 0;
@@ -134,7 +181,7 @@ impl Engine {
             counted += Lives::new(&get).all(class).map_err(storage_failed)?.items;
         }
         if counted > RECOUNT_ITEMS_MAX {
-            return Ok(None);
+            return Ok(Recount::LeftOut);
         }
         let mut made = Batch::default();
         let mut range = KeyRange::prefix(b"i");
@@ -148,7 +195,7 @@ impl Engine {
                 lives::note(&mut made, &record, Change::More);
             }
             if !rest() {
-                return Ok(None);
+                return Ok(Recount::LeftOut);
             }
         }
         let mut rows: HashMap<_, _> = snapshot
@@ -158,7 +205,13 @@ impl Engine {
             .collect();
         let tallies = made.tallies();
         let fits = tallies.into_iter().all(|(key, tally)| tally.encode() == rows.remove(key));
-        Ok(Some(fits && rows.is_empty()))
+        if fits && rows.is_empty() {
+            return Ok(Recount::Right);
+        }
+        let number = keys::container_of(bucket).unwrap_or_default();
+        let mut names = figures::named(snapshot, usize::MAX)?.into_iter();
+        let found = names.find(|(_, record)| record.number == number);
+        Ok(Recount::Wrong { container: found.map(|(name, _)| name).unwrap_or_default() })
     }
 }
 

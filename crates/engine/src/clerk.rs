@@ -32,12 +32,15 @@ pub(crate) struct Desk {
 }
 
 impl Desk {
-    /// Starts the clerk.
-    pub(crate) fn open(shared: Arc<Shared>) -> std::io::Result<Desk> {
+    /// Starts a clerk on a thread called `name`.
+    pub(crate) fn open(name: &str, shared: Arc<Shared>) -> Result<Desk> {
         let (sender, receiver) = sync_channel(WAITING_MAX);
         let thread = std::thread::Builder::new()
-            .name("dayfly-clerk".to_owned())
-            .spawn(move || work(&shared, &receiver))?;
+            .name(name.to_owned())
+            .spawn(move || work(&shared, &receiver))
+            .map_err(|why| {
+                Error::new(ErrorKind::Internal, format!("No thread for {name}: {why}."))
+            })?;
         Ok(Desk { letters: Mutex::new(Some(sender)), thread: Mutex::new(Some(thread)) })
     }
 
@@ -52,7 +55,7 @@ impl Desk {
         let refused = match letters.map(|letters| letters.try_send(letter)) {
             Some(Ok(())) => None,
             Some(Err(TrySendError::Full(letter))) => {
-                Some((letter, "Too many changes of databases and containers are waiting."))
+                Some((letter, "Too many requests like this one are waiting."))
             }
             // The letter is gone with the desk; its sender answers for us.
             Some(Err(TrySendError::Disconnected(_))) | None => None,
@@ -113,6 +116,10 @@ impl<'a> Clerk<'a> {
         self.shared.store.snapshot()
     }
 
+    pub(crate) fn shared(&self) -> &Shared {
+        self.shared
+    }
+
     pub(crate) fn strict(&self) -> bool {
         self.shared.settings.strict
     }
@@ -141,7 +148,13 @@ impl<'a> Clerk<'a> {
     where
         CatalogPlan<F>: Plan<Done = Reply, Refusal = Reply>,
     {
-        commit(&*self.shared.store, keys::CATALOG, plan).wait().unwrap_or_else(|refusal| refusal)
+        let reply = commit(&*self.shared.store, keys::CATALOG, plan).wait();
+        let reply = reply.unwrap_or_else(|refusal| refusal);
+        if matches!(&reply.outcome, Err(error) if error.kind == ErrorKind::ServiceUnavailable) {
+            // It may have been a delete, and have landed all the same.
+            self.shared.purge.condemned();
+        }
+        reply
     }
 
     /// Installs a definition in the heads of a container's buckets.
@@ -156,6 +169,7 @@ impl<'a> Clerk<'a> {
                 self.has_unfinished();
                 return Err(error);
             }
+            self.shared.purge.deadlines.look_at(bucket);
         }
         Ok(())
     }
@@ -170,6 +184,7 @@ impl<'a> Clerk<'a> {
     /// write that is under way lands in them. The catalog says so already; if
     /// this fails, the purge does it. A bucket without a head is gone already.
     pub(crate) fn close_buckets(&self, buckets: &[Bucket]) {
+        self.shared.purge.condemned();
         let Ok(snapshot) = self.shared.store.snapshot() else { return };
         for bucket in buckets.iter().filter(|bucket| snapshot.head(**bucket).lsn > 0) {
             if let Err(error) = self.install([*bucket], Install::END) {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! <epoch:8> <deleted:1> <default:8> <inherit watermark:8> <explicit watermark:8>
-//! <watermark raised at:8> [<pending default:8> <its second:8>]
+//! <watermark raised at:8> <default changed at:8> [<pending default:8> <its second:8>]
 //! ```
 //!
 //! The life policy stands here, and not with the container's definition, so
@@ -36,13 +36,14 @@ impl State {
     }
 
     pub(crate) fn encode(self) -> Bytes {
-        let mut bytes = Vec::with_capacity(57);
+        let mut bytes = Vec::with_capacity(65);
         bytes.extend(self.epoch.to_be_bytes());
         bytes.push(u8::from(self.deleted));
         bytes.extend(number_of(self.policy.default));
         bytes.extend(self.policy.inherit_watermark.0.to_be_bytes());
         bytes.extend(self.policy.explicit_watermark.0.to_be_bytes());
         bytes.extend(self.policy.raised_at.0.to_be_bytes());
+        bytes.extend(self.policy.changed_at.0.to_be_bytes());
         if let Some(pending) = self.policy.pending {
             bytes.extend(number_of(pending.default));
             bytes.extend(pending.at.0.to_be_bytes());
@@ -54,8 +55,8 @@ impl State {
         let number = |at: usize| -> Option<[u8; 8]> { bytes.get(at..at + 8)?.try_into().ok() };
         let second = |at: usize| Some(Timestamp(u64::from_be_bytes(number(at)?)));
         let pending = match bytes.len() {
-            41 => None,
-            _ => Some(Pending { default: default_of(number(41)?)?, at: second(49)? }),
+            49 => None,
+            _ => Some(Pending { default: default_of(number(49)?)?, at: second(57)? }),
         };
         Some(State {
             epoch: u64::from_be_bytes(number(0)?),
@@ -65,6 +66,7 @@ impl State {
                 inherit_watermark: second(17)?,
                 explicit_watermark: second(25)?,
                 raised_at: second(33)?,
+                changed_at: second(41)?,
                 pending,
             },
         })
@@ -98,6 +100,7 @@ mod tests {
                     inherit_watermark: Timestamp(5),
                     explicit_watermark: Timestamp(6),
                     raised_at: Timestamp(7),
+                    changed_at: Timestamp(9),
                     pending: (default != ContainerTtl::Off)
                         .then_some(Pending { default: ContainerTtl::Off, at: Timestamp(8) }),
                 },

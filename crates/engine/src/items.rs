@@ -17,9 +17,11 @@ use dayfly_storage::{Batch, Bucket, Draft, Plan, Room, Stamp, View};
 use serde_json::value::RawValue;
 
 use crate::catalog::{Container, not_found};
+use crate::figures::{Gone, Graves};
 use crate::head::State;
 use crate::keys::{self, ItemKey, Partition};
 use crate::operation::{Act, Condition, ItemAddress, WriteItem};
+use crate::purge::{Deadlines, Tell};
 use crate::record::{self, Record, Seal, Unstamped};
 use crate::reply::{Place, Reply, Success, storage_failed};
 use crate::scope::Opened;
@@ -214,7 +216,12 @@ fn expected_key(
 
 /// Reads a write as far as it can be read without looking at the store's
 /// items, and makes the plan for it.
-pub(crate) fn plan(opened: &Opened, write: WriteItem) -> Result<ItemPlan> {
+pub(crate) fn plan(
+    opened: &Opened,
+    write: WriteItem,
+    deadlines: &Arc<Deadlines>,
+    gone: &Arc<Gone>,
+) -> Result<ItemPlan> {
     let container = &opened.container;
     let given = expected_key(container, write.partition_key.clone())?;
     let (act, spot) = match write.act {
@@ -243,6 +250,8 @@ pub(crate) fn plan(opened: &Opened, write: WriteItem) -> Result<ItemPlan> {
         body,
         condition: write.condition,
         minimal: write.minimal,
+        deadlines: Arc::clone(deadlines),
+        gone: Arc::clone(gone),
     })
 }
 
@@ -334,6 +343,9 @@ pub(crate) struct ItemPlan {
     body: Option<Body>,
     condition: Condition,
     minimal: bool,
+    deadlines: Arc<Deadlines>,
+    /// Where expired items are counted that this write buries.
+    gone: Arc<Gone>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -356,6 +368,10 @@ pub(crate) struct Written {
     charge_ru: f64,
     now: Timestamp,
     ttl_ignored: bool,
+    /// Tells the purge when the new version dies, once all can see it.
+    tell: Option<Tell>,
+    /// Counts the expired items that were buried, at the same moment.
+    graves: Option<Graves>,
 }
 
 impl ItemPlan {
@@ -430,17 +446,18 @@ impl ItemPlan {
         buried.extend(dead.map(|dead| (dead, self.spot.key.clone())));
         let bytes = self.unstamped(body);
         let charge_ru = charge::of_create(body.text.len(), 0);
-        let answer = self.answer(201, charge_ru, body.ttl.is_some() && !default.is_on());
-        let spot = self.spot.clone();
+        let answer = self.answer(201, charge_ru, body.ttl.is_some() && !default.is_on(), default);
+        let (spot, gone) = (self.spot.clone(), Arc::clone(&self.gone));
         Ok(Draft::new(move |stamp, batch| {
             for (dead, key) in &buried {
                 dead.bury(batch, &spot.partition, key);
             }
+            let graves = Graves { gone, bucket: spot.bucket, items: buried.len() };
             let docno = record::docno(stamp, 1, keys::slice_of(spot.bucket));
             let record = write(stamp, bytes, ttl, docno, |record| {
                 record.put(batch, &spot.partition, &spot.key);
             });
-            answer(stamp, Some(record))
+            Written { graves: Some(graves), ..answer(stamp, Some(record)) }
         }))
     }
 
@@ -458,24 +475,25 @@ impl ItemPlan {
         let buried = self.free_unique_keys(view, body, cuts)?;
         let bytes = self.unstamped(body);
         let charge_ru = charge::of_replace(old.text().len(), body.text.len(), 0);
-        let answer = self.answer(200, charge_ru, body.ttl.is_some() && !default.is_on());
-        let spot = self.spot.clone();
+        let answer = self.answer(200, charge_ru, body.ttl.is_some() && !default.is_on(), default);
+        let (spot, gone) = (self.spot.clone(), Arc::clone(&self.gone));
         let alive_before = expiry(&old, default);
         Ok(Draft::new(move |stamp, batch: &mut Batch| {
             for (dead, key) in &buried {
                 dead.bury(batch, &spot.partition, key);
             }
+            let graves = Graves { gone, bucket: spot.bucket, items: buried.len() };
             let record = write(stamp, bytes, ttl, old.docno, |record| {
                 record.put_over(&old, batch, &spot.partition, &spot.key);
             });
-            answer(stamp, Some(record))
+            Written { graves: Some(graves), ..answer(stamp, Some(record)) }
         })
         .valid_before(alive_before))
     }
 
     fn delete(&self, old: Record, default: ContainerTtl) -> Result<Draft<Written>> {
         self.check_condition(&old)?;
-        let answer = self.answer(204, charge::of_delete(old.text().len(), 0), false);
+        let answer = self.answer(204, charge::of_delete(old.text().len(), 0), false, default);
         let spot = self.spot.clone();
         let alive_before = expiry(&old, default);
         Ok(Draft::new(move |stamp, batch: &mut Batch| {
@@ -534,15 +552,19 @@ impl ItemPlan {
         status: u16,
         charge_ru: f64,
         ttl_ignored: bool,
+        default: ContainerTtl,
     ) -> impl FnOnce(Stamp, Option<Record>) -> Written + Send + 'static {
         let container = Arc::clone(&self.container);
         let mut place = self.spot.place(&self.container, 0);
         let minimal = self.minimal;
+        let (deadlines, bucket) = (Arc::clone(&self.deadlines), self.spot.bucket);
         move |stamp, record| {
             for (_, lsn) in &mut place.ranges {
                 *lsn = stamp.lsn;
             }
             let now = Timestamp(stamp.ts);
+            let dies = record.as_ref().and_then(|record| record.life.expires_at(default));
+            let tell = dies.map(|at| Tell { deadlines, bucket, at: at.0 });
             Written {
                 container,
                 place,
@@ -553,6 +575,8 @@ impl ItemPlan {
                 charge_ru,
                 now,
                 ttl_ignored,
+                tell,
+                graves: None,
             }
         }
     }
@@ -578,6 +602,7 @@ impl Plan for ItemPlan {
 impl Written {
     /// The answer as clients see it.
     pub(crate) fn into_reply(self) -> Reply {
+        drop((self.tell, self.graves));
         let ttl_ignored = self.ttl_ignored;
         let mut success = Success { status: self.status, ttl_ignored, ..Success::default() };
         if let Some(record) = &self.record {

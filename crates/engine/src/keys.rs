@@ -245,6 +245,11 @@ pub(crate) fn policy_history() -> Vec<u8> {
     b"p".to_vec()
 }
 
+/// When the item of a queue row is due.
+pub(crate) fn due_second(key: &[u8]) -> Option<u64> {
+    Some(u64::from_be_bytes(key.strip_prefix(b"x")?.get(..8)?.try_into().ok()?))
+}
+
 pub(crate) fn purge_cursor() -> Vec<u8> {
     b"q".to_vec()
 }

@@ -14,6 +14,7 @@ pub mod check;
 mod clerk;
 mod containers;
 mod databases;
+pub mod figures;
 mod head;
 mod items;
 mod keys;
@@ -32,7 +33,8 @@ mod unique;
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
 
 use dayfly_model::{Error, ErrorKind, Result, Timestamp};
 use dayfly_storage::clock::{LAST_SECOND, Reading, Refused, Step};
@@ -42,17 +44,17 @@ use dayfly_storage::{
 use serde_json::json;
 
 use crate::catalog::{Catalog, CatalogView, ContainerRecord};
+use crate::check::Recounts;
 use crate::clerk::{Clerk, Desk};
 use crate::containers::Install;
 use crate::databases::Numbers;
+use crate::figures::Gone;
 use crate::head::State;
 use crate::items::ItemPlan;
 use crate::operation::{ContainerScope, Operation, WriteItem};
+pub use crate::purge::{LAG_SECONDS, Lag, PurgeFigures, PurgeState, PurgeStatus};
 use crate::reply::{Reply, Success, storage_failed};
 use crate::scope::Opened;
-
-/// How many commits one pass of the background purge makes.
-const PURGE_UNITS: usize = 64;
 
 /// What can be set.
 #[derive(Clone, Copy, Debug)]
@@ -88,8 +90,11 @@ pub(crate) struct Shared {
     /// A definition has not reached all its buckets.
     pub(crate) unfinished: AtomicBool,
     /// Where the purge stands.
-    pub(crate) round: purge::Round,
-    purged: AtomicU64,
+    pub(crate) purge: purge::Purge,
+    /// What writes buried.
+    pub(crate) gone: Arc<Gone>,
+    /// How the recounts ended.
+    pub(crate) recounts: Recounts,
 }
 
 impl Shared {
@@ -110,6 +115,8 @@ impl Shared {
 pub struct Engine {
     pub(crate) shared: Arc<Shared>,
     desk: Desk,
+    /// Where purges are asked for that somebody waits for.
+    purge_desk: Desk,
 }
 
 /// The answer to an operation, now or later.
@@ -139,7 +146,7 @@ impl Answer {
             Answer::Ready(reply) => reply,
             Answer::Pending(Pending(Waiting::Item(ticket))) => done(ticket.wait()),
             Answer::Pending(Pending(Waiting::Clerk(receiver))) => {
-                receiver.recv().unwrap_or_else(|_| stopped())
+                receiver.recv().unwrap_or_else(|_| stopped().into())
             }
         }
     }
@@ -150,7 +157,7 @@ impl Pending {
     pub async fn answer(self) -> Reply {
         match self.0 {
             Waiting::Item(ticket) => done(ticket.answer().await),
-            Waiting::Clerk(receiver) => receiver.await.unwrap_or_else(|_| stopped()),
+            Waiting::Clerk(receiver) => receiver.await.unwrap_or_else(|_| stopped().into()),
         }
     }
 }
@@ -159,8 +166,8 @@ fn done(outcome: Result<items::Written, Reply>) -> Reply {
     outcome.map_or_else(|refusal| refusal, items::Written::into_reply)
 }
 
-fn stopped() -> Reply {
-    Error::new(ErrorKind::ServiceUnavailable, "The server is stopping.").into()
+fn stopped() -> Error {
+    Error::new(ErrorKind::ServiceUnavailable, "The server is stopping.")
 }
 
 impl Engine {
@@ -172,14 +179,14 @@ impl Engine {
             settings,
             last_container: AtomicU32::new(0),
             unfinished: AtomicBool::new(false),
-            round: purge::Round::default(),
-            purged: AtomicU64::new(0),
+            purge: purge::Purge::default(),
+            gone: Arc::default(),
+            recounts: Recounts::default(),
         });
         recover(&shared)?;
-        let desk = Desk::open(Arc::clone(&shared)).map_err(|why| {
-            Error::new(ErrorKind::Internal, format!("No thread for the clerk: {why}."))
-        })?;
-        Ok(Engine { shared, desk })
+        let desk = Desk::open("dayfly-clerk", Arc::clone(&shared))?;
+        let purge_desk = Desk::open("dayfly-purge-run", Arc::clone(&shared))?;
+        Ok(Engine { shared, desk, purge_desk })
     }
 
     /// Does what `operation` asks. Everything the server can do is here.
@@ -248,7 +255,9 @@ impl Engine {
             }
             Operation::ReadOffer { offer } => self.look(|snapshot| offers::read(snapshot, &offer)),
 
-            Operation::ReadTtl { at } => self.view(&at, |opened| ttl::status(opened, json!(null))),
+            Operation::ReadTtl { at } => self.view(&at, |opened| {
+                ttl::status(opened, &self.purge_status(opened.container.number))
+            }),
             Operation::ForecastTtl { at, buckets, bucket_seconds } => {
                 self.view(&at, |opened| ttl::forecast(opened, buckets, bucket_seconds))
             }
@@ -263,6 +272,13 @@ impl Engine {
                 Answer::ready(clock_reply(self.shared.store.clock().map_err(Refused::Storage)))
             }
             Operation::MoveClock { step } => self.move_clock(step),
+
+            Operation::RunPurge { container } => match self.purge_scope(container) {
+                Ok((scope, now)) => self.run_purge(scope, now),
+                Err(reply) => Answer::ready(reply),
+            },
+            Operation::PausePurge { container } => self.steer_purge(container, purge::pause),
+            Operation::ResumePurge { container } => self.steer_purge(container, purge::resume),
         }
     }
 
@@ -287,7 +303,7 @@ impl Engine {
             Ok(opened) => opened,
             Err(reply) => return Answer::ready(reply),
         };
-        match items::plan(&opened, write) {
+        match items::plan(&opened, write, &self.shared.purge.deadlines, &self.shared.gone) {
             Ok(plan) => {
                 let bucket = plan.bucket();
                 let ticket = commit(&*self.shared.store, bucket, plan);
@@ -302,20 +318,64 @@ impl Engine {
         self.change(move |_| clock_reply(store.move_clock(step)))
     }
 
-    /// One pass of the background purge. Returns how many items went.
-    pub fn purge_pass(&self) -> Result<usize> {
-        self.purge(PURGE_UNITS)
+    /// The container that a call about the purge means, or all, and the time.
+    fn purge_scope(
+        &self,
+        container: Option<(String, String)>,
+    ) -> Result<(Option<u32>, Timestamp), Reply> {
+        let Some((database, container)) = container else {
+            return Ok((None, catalog::now(&*self.shared.store.snapshot()?)));
+        };
+        let at = ContainerScope { database, container, ..ContainerScope::default() };
+        let opened = self.enter(&at, ErrorKind::NotFound)?;
+        Ok((Some(opened.container.number), opened.now()))
     }
 
-    /// Removes everything that is due. Returns how many items went.
-    pub fn purge_all(&self) -> Result<usize> {
-        self.purge(usize::MAX)
+    fn run_purge(&self, scope: Option<u32>, now: Timestamp) -> Answer {
+        let run = move |clerk: &Clerk<'_>| purge::run(clerk.shared(), scope, now);
+        Answer::Pending(Pending(Waiting::Clerk(self.purge_desk.hand_in(run))))
     }
 
-    fn purge(&self, units: usize) -> Result<usize> {
-        let removed = purge::pass(&self.shared, units)?;
-        self.shared.purged.fetch_add(removed as u64, Ordering::Relaxed);
-        Ok(removed)
+    fn steer_purge(
+        &self,
+        container: Option<(String, String)>,
+        steer: fn(&Shared, Option<u32>) -> bool,
+    ) -> Answer {
+        Answer::ready(self.purge_scope(container).map_or_else(
+            |reply| reply,
+            |(scope, now)| {
+                let body = json!({ "paused": steer(&self.shared, scope) }).to_string();
+                Reply::ok(Success::new(200, body), now, 0.0)
+            },
+        ))
+    }
+
+    /// One turn of the background purge: a small piece of work, if anything is
+    /// due. Returns how long to rest before the next. To be called by one
+    /// thread, again and again, once the server is started.
+    pub fn purge_turn(&self) -> Duration {
+        purge::turn(&self.shared)
+    }
+
+    /// Removes everything that is due, at once. Returns how many items went.
+    pub fn purge_all(&self) -> Result<u64> {
+        purge::all(&self.shared)
+    }
+
+    /// How the purge of a container stands, given the container's number.
+    pub fn purge_status(&self, container: u32) -> PurgeStatus {
+        purge::status(&self.shared, container)
+    }
+
+    /// Whether an operator paused the purge, in all containers or in some; and
+    /// whether it rests because the clock may be wrong.
+    pub fn purge_rests(&self) -> (bool, bool) {
+        (self.shared.purge.is_paused_somewhere(), self.shared.store.glance().purge_held)
+    }
+
+    /// What the purge has done since the start.
+    pub fn purge_figures(&self) -> PurgeFigures {
+        self.shared.purge.figures()
     }
 
     /// One write, all the way to the disk and back.
@@ -340,13 +400,22 @@ impl Engine {
 
     /// How many expired items were removed since the start.
     pub fn purged_items(&self) -> u64 {
-        self.shared.purged.load(Ordering::Relaxed)
+        self.purge_figures().purged_items
     }
 
     /// Finishes what is under way and closes the store.
     pub fn close(&self) -> Result<()> {
+        self.shared.purge.stop();
+        self.purge_desk.close();
         self.desk.close();
         self.shared.store.close().map_err(storage_failed)
+    }
+}
+
+/// Whoever drops the engine does not wait for a purge that runs.
+impl Drop for Engine {
+    fn drop(&mut self) {
+        self.shared.purge.stop();
     }
 }
 
@@ -424,6 +493,9 @@ fn recover(shared: &Shared) -> Result<()> {
     let condemned = CatalogView::scan(&*snapshot, &keys::all_condemned(), usize::MAX)
         .map_err(storage_failed)?;
     known.extend(condemned.iter().filter_map(|(key, _)| keys::condemned_bucket(key)));
+    if !condemned.is_empty() {
+        shared.purge.condemned();
+    }
 
     let mut last = Numbers::read(&*snapshot)?.container;
     for bucket in shared.store.buckets() {

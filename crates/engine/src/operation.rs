@@ -173,6 +173,22 @@ pub enum Operation {
         /// How.
         step: ClockStep,
     },
+
+    /// Removes what is due now, and answers when it is gone.
+    RunPurge {
+        /// In which database and container; in all without.
+        container: Option<(String, String)>,
+    },
+    /// Stops the background purge, until it is resumed or the server restarts.
+    PausePurge {
+        /// In which database and container; in all without.
+        container: Option<(String, String)>,
+    },
+    /// Lets the background purge go on.
+    ResumePurge {
+        /// In which database and container; in all without.
+        container: Option<(String, String)>,
+    },
 }
 
 /// A change of a container's definition.

@@ -1,262 +1,456 @@
 //! The purge removes what nobody can see any more: expired items, and the
 //! buckets of deleted containers. It is never observable.
 //!
-//! It walks two queues in the order of death: the feed, where items that live
-//! by the container's default stand in the order of their `_ts`, and the queue
-//! of items with a `ttl`. Cursors say how far it has come in each; they are
-//! committed with the deletes. Below a cursor nothing is left to die, and
-//! nothing can appear: new versions come later in the feed, and a new `ttl`
-//! ends after now. Whether an item is dead is judged once more by the commit,
-//! so a write that came first wins.
+//! ```text
+//! deadlines   which bucket is due, and when the next one is
+//! pacer       how much at once, and how long to rest, by what users do
+//! unit        one commit: burials, and how far the cursors have come
+//! clear       what deleted containers left
+//! tally       what was done, in numbers
+//! ```
+//!
+//! A bucket has two queues in the order of death: the feed, where items that
+//! live by the container's default stand in the order of their `_ts`, and the
+//! queue of items with a `ttl`. A unit takes from the heads of both.
+//!
+//! The background calls [`turn`] again and again, and rests as it says; when
+//! nothing is due that is a glance at the clock, once a second. [`run`] is for
+//! an operator who waits, [`all`] for tests. Whoever it is, there is one unit
+//! at a time.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+mod clear;
+mod deadlines;
+mod pacer;
+mod tally;
+mod unit;
 
-use bytes::{Buf, BufMut, Bytes};
-use dayfly_model::ttl::{Cuts, Life};
-use dayfly_model::{Result, Timestamp};
-use dayfly_storage::{
-    Batch, Bucket, Direction, Draft, Error, Pair, Plan, Room, Snapshot, View, commit,
-};
+use std::collections::{HashMap, HashSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use crate::Shared;
-use crate::clerk::{CatalogPlan, Clerk};
-use crate::head::State;
-use crate::items::Seen;
-use crate::keys::{self, ItemKey};
-use crate::record::FeedRow;
+use dayfly_model::{Error, ErrorKind, Result, Timestamp};
+use dayfly_storage::{Bucket, Second, commit};
+use serde_json::json;
+
+pub(crate) use self::clear::clear_bucket;
+use self::deadlines::After;
+pub(crate) use self::deadlines::{Deadlines, Tell};
+use self::pacer::{ByUsers, Load, Meter, PERIOD, Pace, Pacer, awaited};
+use self::tally::Tally;
+pub use self::tally::{LAG_SECONDS, Lag, PurgeFigures};
+use self::unit::Look;
 use crate::reply::{Reply, Success, storage_failed};
+use crate::{Shared, keys, stopped};
 
-/// How many queue rows one commit looks at.
-const UNIT: usize = 64;
-/// How many times [`UNIT`] rows one commit steps over, if none of them is due.
-const STRIDES: usize = 64;
-/// How many keys of a deleted container are removed at once.
-const CLEAR_UNIT: usize = 256;
+/// How often a run tries a unit again that failed, and what it rests before.
+const TRIES: usize = 3;
+const TRY_AGAIN: Duration = Duration::from_millis(50);
 
-/// How far the purge of a bucket has come.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Cursor {
-    /// The last feed version looked at.
-    feed: u64,
-    /// The last queue row looked at.
-    due: Option<Vec<u8>>,
-}
-
-impl Cursor {
-    fn encode(&self) -> Bytes {
-        let mut bytes = Vec::new();
-        bytes.put_u64(self.feed);
-        bytes.put_slice(self.due.as_deref().unwrap_or_default());
-        bytes.into()
-    }
-
-    fn decode(mut bytes: Bytes) -> Cursor {
-        let feed = bytes.try_get_u64().unwrap_or_default();
-        Cursor { feed, due: (!bytes.is_empty()).then(|| bytes.to_vec()) }
-    }
-}
-
-/// One commit of the purge.
-struct Unit {
-    candidates: Vec<ItemKey>,
-    from: Cursor,
-    to: Cursor,
-}
-
-/// What one unit did.
-enum Step {
+/// What the purge of a container is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PurgeState {
     /// Nothing is due.
     Idle,
-    /// It removed this many items.
-    Removed(usize),
+    /// It removes what is due.
+    Running,
+    /// An operator stopped it.
+    Paused,
+    /// It waits until the clock is trusted again.
+    Held,
 }
 
-/// Where the purge stands between two passes.
-#[derive(Default)]
-pub(crate) struct Round {
-    /// Which bucket comes first in the next pass, so that each has its turn.
-    first: AtomicUsize,
+impl PurgeState {
+    /// As the admin API calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            PurgeState::Idle => "idle",
+            PurgeState::Running => "running",
+            PurgeState::Paused => "paused",
+            PurgeState::Held => "held",
+        }
+    }
+}
+
+/// How the purge of a container stands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PurgeStatus {
+    /// What it is doing.
+    pub state: PurgeState,
+    /// Why it rests, or what went wrong last.
+    pub reason: Option<String>,
+    /// How many items it removes a second, over the last seconds.
+    pub items_per_second: f64,
+    /// How many items it removed since the start.
+    pub purged_items: u64,
+}
+
+/// Where the purge stands.
+pub(crate) struct Purge {
+    pub(crate) deadlines: Arc<Deadlines>,
+    /// Whether a deleted container may have left something.
+    condemned: AtomicBool,
     /// Which bucket is being cleared, and from where on.
     clearing: Mutex<Option<(Bucket, Vec<u8>)>>,
+    /// Whether the last turn cleared, so that clearing and burying alternate.
+    cleared: AtomicBool,
+    /// All buckets had a look since the start, or stand in line for it.
+    filled: AtomicBool,
+    /// Held by whoever makes a unit.
+    unit: Mutex<()>,
+    /// Commits made here.
+    units: AtomicU64,
+    pacer: Box<dyn Pacer>,
+    meter: Meter,
+    paused: Mutex<Paused>,
+    tally: Tally,
+    stop: Stop,
 }
 
-/// Removes what is due, with at most `units` writes. Returns how many items
-/// went. What fails in one bucket does not hold up the others; the first
-/// failure is the answer.
-pub(crate) fn pass(shared: &Shared, mut units: usize) -> Result<usize> {
+/// What an operator stopped. A restart forgets it.
+#[derive(Default)]
+struct Paused {
+    all: bool,
+    containers: HashSet<u32>,
+}
+
+impl Default for Purge {
+    fn default() -> Self {
+        Purge {
+            deadlines: Arc::default(),
+            condemned: AtomicBool::new(false),
+            clearing: Mutex::default(),
+            cleared: AtomicBool::new(false),
+            filled: AtomicBool::new(false),
+            unit: Mutex::default(),
+            units: AtomicU64::new(0),
+            pacer: Box::new(ByUsers),
+            meter: Meter::default(),
+            paused: Mutex::default(),
+            tally: Tally::default(),
+            stop: Stop::default(),
+        }
+    }
+}
+
+impl Purge {
+    /// A container was deleted, or may have been: its buckets are to be
+    /// cleared.
+    pub(crate) fn condemned(&self) {
+        self.condemned.store(true, Ordering::SeqCst);
+    }
+
+    /// Ends what is under way, soon.
+    pub(crate) fn stop(&self) {
+        self.stop.tell();
+    }
+
+    /// A container's bucket is gone, and nothing is kept of it here.
+    fn forget(&self, bucket: Bucket) {
+        self.deadlines.forget(bucket);
+        if let Some(container) = keys::container_of(bucket) {
+            self.tally.forget(container);
+            lock(&self.paused).containers.remove(&container);
+        }
+    }
+
+    /// What was done since the start.
+    pub(crate) fn figures(&self) -> PurgeFigures {
+        self.tally.figures()
+    }
+
+    /// How many items of each container were removed since the start.
+    pub(crate) fn all_purged(&self) -> HashMap<u32, u64> {
+        self.tally.all_purged()
+    }
+
+    /// Whether an operator paused it, in all containers or in some.
+    pub(crate) fn is_paused_somewhere(&self) -> bool {
+        let paused = lock(&self.paused);
+        paused.all || !paused.containers.is_empty()
+    }
+
+    fn is_paused(&self, container: Option<u32>) -> bool {
+        let paused = lock(&self.paused);
+        paused.all || container.is_some_and(|number| paused.containers.contains(&number))
+    }
+
+    fn load(&self, shared: &Shared, backlog: bool) -> Load {
+        self.meter.load(&*shared.store, self.units.load(Ordering::Relaxed), backlog)
+    }
+}
+
+/// One turn of the background: at most one unit. Returns how long to rest
+/// before the next.
+pub(crate) fn turn(shared: &Shared) -> Duration {
+    let purge = &shared.purge;
+    if let Err(error) = shared.finish_installs() {
+        tracing::warn!(%error, "a container's definition did not reach all its buckets");
+    }
+    if !purge.filled.swap(true, Ordering::Relaxed) {
+        look_at_all(shared, None);
+    }
+    let clock = shared.store.glance();
+    if clock.purge_held || purge.is_paused(None) {
+        return PERIOD;
+    }
+    let has_due = purge.deadlines.wake(clock.now);
+    let to_clear = purge.condemned.load(Ordering::SeqCst);
+    if !has_due && !to_clear {
+        return PERIOD;
+    }
+
+    let pace = purge.pacer.pace(purge.load(shared, true));
+    let clears = to_clear && (!has_due || !purge.cleared.load(Ordering::Relaxed));
+    purge.cleared.store(clears, Ordering::Relaxed);
+    let mut stuck = false;
+    if clears {
+        stuck = !clear_in_turn(shared, pace);
+    } else if let Some(bucket) = purge.deadlines.take() {
+        bury_in_turn(shared, bucket, pace, clock.now);
+    }
+
+    let backlog = purge.deadlines.wake(shared.store.glance().now)
+        || (!stuck && purge.condemned.load(Ordering::SeqCst));
+    purge.pacer.pace(purge.load(shared, backlog)).rest
+}
+
+/// Gives `bucket` its turn. What fails, or panics, is tried again later; the
+/// others go on.
+fn bury_in_turn(shared: &Shared, bucket: Bucket, pace: Pace, now: Second) {
+    let purge = &shared.purge;
+    let container = keys::container_of(bucket);
+    if purge.is_paused(container) {
+        // Resuming looks at it again.
+        return purge.deadlines.settle(bucket, After::Next(None));
+    }
+    let stepped = catch_unwind(AssertUnwindSafe(|| step(shared, bucket, pace, None)));
+    let stepped = stepped.unwrap_or_else(|_| {
+        let why = "the purge of this bucket panicked; this is a bug".to_owned();
+        Err(dayfly_storage::Error::Unavailable(why))
+    });
+    let (after, failure) = match stepped {
+        // The store's time may stand a little behind what a glance shows.
+        Ok(After::Next(Some(at))) => (After::Next(Some(at.max(now.saturating_add(1)))), None),
+        Ok(after) => (after, None),
+        Err(error) => {
+            tracing::warn!(%error, bucket = bucket.0, "a purge failed and is tried again");
+            (After::Failed(now), Some(error.to_string()))
+        }
+    };
+    purge.deadlines.settle(bucket, after);
+    if after == After::Gone {
+        purge.forget(bucket);
+    } else if let Some(container) = container {
+        purge.tally.looked(container, failure);
+    }
+}
+
+/// Clears some of what deleted containers left. `false`: nothing could be done.
+fn clear_in_turn(shared: &Shared, pace: Pace) -> bool {
+    let _unit = lock(&shared.purge.unit);
+    clear::step(shared, pace).unwrap_or_else(|error| {
+        tracing::warn!(%error, "a deleted container was not cleared and is tried again");
+        false
+    })
+}
+
+/// One look at a bucket, and one unit if something is due.
+fn step(
+    shared: &Shared,
+    bucket: Bucket,
+    pace: Pace,
+    until: Option<Timestamp>,
+) -> dayfly_storage::Result<After> {
+    let purge = &shared.purge;
+    let _unit = lock(&purge.unit);
+    let look = {
+        let snapshot = shared.store.snapshot()?;
+        unit::look(&*snapshot, bucket, pace, until)?
+    };
+    let (unit, more, next) = match look {
+        Look::Gone => return Ok(After::Gone),
+        Look::Nothing(next) => return Ok(After::Next(next)),
+        Look::Due { unit, more, next } => (unit, more, next),
+    };
+    let buried = commit(&*shared.store, bucket, unit).wait()?;
+    purge.units.fetch_add(1, Ordering::Relaxed);
+    if let Some(container) = keys::container_of(bucket) {
+        purge.tally.buried(container, &buried);
+    }
+    Ok(if more || buried.cut { After::More } else { After::Next(next) })
+}
+
+/// Removes everything that is due, at once, also what is paused or held.
+/// Returns how many items went. What fails in one bucket does not hold up the
+/// others; the first failure is the answer.
+pub(crate) fn all(shared: &Shared) -> Result<u64> {
+    let purge = &shared.purge;
+    let before = purge.tally.purged_items(None);
     let mut failure = shared.finish_installs().err();
-    let mut removed = 0;
-    let mut buckets = shared.store.buckets();
-    buckets.retain(|bucket| keys::container_of(*bucket).is_some());
-    if !buckets.is_empty() {
-        let first = shared.round.first.fetch_add(1, Ordering::Relaxed) % buckets.len();
-        buckets.rotate_left(first);
-    }
-    for bucket in buckets {
-        while units > 0 {
-            match step(shared, bucket) {
-                Ok(Step::Idle) => break,
-                Ok(Step::Removed(count)) => removed += count,
-                Err(error) => {
-                    failure.get_or_insert_with(|| storage_failed(error));
-                    break;
-                }
-            }
-            units -= 1;
+    let until = now(shared)?;
+    for bucket in buckets(shared, None) {
+        let mut outcome = Ok(After::More);
+        while outcome == Ok(After::More) {
+            outcome = step(shared, bucket, Pace::FULL, Some(until));
+        }
+        if let Err(error) = outcome {
+            failure.get_or_insert_with(|| storage_failed(error));
         }
     }
-    clear_condemned(shared, units)?;
-    failure.map_or(Ok(removed), Err)
+    let _unit = lock(&purge.unit);
+    while clear::step(shared, Pace::FULL)? {
+        tracing::debug!("a part of a deleted container was cleared");
+    }
+    failure.map_or_else(|| Ok(purge.tally.purged_items(None) - before), Err)
 }
 
-fn step(shared: &Shared, bucket: Bucket) -> dayfly_storage::Result<Step> {
-    let snapshot = shared.store.snapshot()?;
-    let unit = gather(&*snapshot, bucket)?;
-    if unit.from == unit.to {
-        return Ok(Step::Idle);
+/// Removes what was due at `until`, in one container or in all, for somebody
+/// who waits. Works also while the purge is paused: the operator asked.
+pub(crate) fn run(shared: &Shared, container: Option<u32>, until: Timestamp) -> Reply {
+    let purge = &shared.purge;
+    if shared.store.glance().purge_held {
+        return held().into();
     }
-    match commit(&*shared.store, bucket, unit).wait() {
-        Ok(count) => Ok(Step::Removed(count)),
-        Err(error) => Err(error),
+    let before = purge.tally.purged_items(container);
+    let outcome = buckets(shared, container)
+        .into_iter()
+        .try_for_each(|bucket| drain(shared, bucket, until))
+        .and_then(|()| now(shared));
+    match outcome {
+        Ok(now) => {
+            let purged = purge.tally.purged_items(container).saturating_sub(before);
+            let body = json!({ "purgedItems": purged }).to_string();
+            Reply::ok(Success::new(200, body), now, 0.0)
+        }
+        Err(error) => error.into(),
     }
 }
 
-/// What is due in both queues, from the cursors on.
-fn gather(snapshot: &dyn Snapshot, bucket: Bucket) -> dayfly_storage::Result<Unit> {
-    let state = State::of(&snapshot.head(bucket));
-    let cuts = state.policy.cuts(Timestamp(snapshot.now()));
-    let nothing = Timestamp(0);
-    let stored = if state.deleted || (cuts.inherit == nothing && cuts.explicit == nothing) {
-        None
+/// Removes what was due in `bucket` at `until`.
+fn drain(shared: &Shared, bucket: Bucket, until: Timestamp) -> Result<()> {
+    let purge = &shared.purge;
+    let mut tries = TRIES;
+    loop {
+        if shared.store.glance().purge_held {
+            return Err(held());
+        }
+        let pace = awaited(&*purge.pacer, purge.load(shared, true));
+        let rest = match step(shared, bucket, pace, Some(until)) {
+            Ok(After::More) => pace.rest,
+            Ok(_) => return Ok(()),
+            Err(error) if tries == 0 => return Err(storage_failed(error)),
+            Err(_) => {
+                tries -= 1;
+                TRY_AGAIN
+            }
+        };
+        if purge.stop.rest(rest) {
+            return Err(stopped());
+        }
+    }
+}
+
+fn held() -> Error {
+    Error::new(
+        ErrorKind::ServiceUnavailable,
+        "Nothing is purged while the clock may be wrong. Accept the clock, or set it right, then \
+         send the request again.",
+    )
+}
+
+/// Stops the background purge of one container, or of all. Says whether it is
+/// paused now.
+pub(crate) fn pause(shared: &Shared, container: Option<u32>) -> bool {
+    let mut paused = lock(&shared.purge.paused);
+    match container {
+        Some(container) => {
+            paused.containers.insert(container);
+        }
+        None => paused.all = true,
+    }
+    true
+}
+
+/// Lets the purge of one container go on, or of all. Says whether it is paused
+/// still, as one is while all are.
+pub(crate) fn resume(shared: &Shared, container: Option<u32>) -> bool {
+    {
+        let mut paused = lock(&shared.purge.paused);
+        match container {
+            Some(container) => {
+                paused.containers.remove(&container);
+            }
+            None => *paused = Paused::default(),
+        }
+    }
+    look_at_all(shared, container);
+    shared.purge.is_paused(container)
+}
+
+/// How the purge of a container stands.
+pub(crate) fn status(shared: &Shared, container: u32) -> PurgeStatus {
+    let purge = &shared.purge;
+    let clock = shared.store.glance();
+    let (items_per_second, failure) = purge.tally.state_of(container, clock.now);
+    let (state, reason) = if purge.is_paused(Some(container)) {
+        (PurgeState::Paused, Some("An operator paused it.".to_owned()))
+    } else if clock.purge_held {
+        (PurgeState::Held, Some("The clock may be wrong.".to_owned()))
+    } else if purge.deadlines.at_work().contains(&container) {
+        (PurgeState::Running, failure)
     } else {
-        Some(snapshot.get(bucket, &keys::purge_cursor())?)
+        (PurgeState::Idle, failure)
     };
-    let from = stored.clone().flatten().map(Cursor::decode).unwrap_or_default();
-    let mut unit = Unit { candidates: Vec::new(), to: from.clone(), from };
-    if stored.is_none() {
-        return Ok(unit);
-    }
-
-    // Rows of items that do not live by the default are stepped over, many of
-    // them in one unit.
-    for _ in 0..STRIDES {
-        let feed = keys::feed_after(unit.to.feed);
-        let rows = snapshot.scan(bucket, &feed, Direction::Forward, UNIT)?;
-        let is_last = rows.len() < UNIT;
-        if unit.take_feed(rows, cuts)? || is_last || !unit.candidates.is_empty() {
-            break;
-        }
-    }
-    let due = keys::due_between(unit.from.due.as_deref(), cuts.explicit);
-    for (key, value) in snapshot.scan(bucket, &due, Direction::Forward, UNIT)? {
-        unit.candidates.push(ItemKey::of_tail(&value));
-        unit.to.due = Some(key.to_vec());
-    }
-    Ok(unit)
+    let purged_items = purge.tally.purged_items(Some(container));
+    PurgeStatus { state, reason, items_per_second, purged_items }
 }
 
-impl Unit {
-    /// Takes in rows of the feed. `true`: the rest is not due.
-    fn take_feed(&mut self, rows: Vec<Pair>, cuts: Cuts) -> dayfly_storage::Result<bool> {
-        for (key, value) in rows {
-            let row = FeedRow::decode(&value)?;
-            if row.ts > cuts.inherit {
-                return Ok(true);
-            }
-            self.to.feed = keys::feed_version(&key).ok_or_else(broken)?;
-            if matches!(row.life, Life::Inherit(_) | Life::Opaque(_)) {
-                self.candidates.push(row.key);
-            }
-        }
-        Ok(false)
+/// Has the background look at the buckets of one container, or of all.
+fn look_at_all(shared: &Shared, container: Option<u32>) {
+    for bucket in buckets(shared, container) {
+        shared.purge.deadlines.look_at(bucket);
     }
 }
 
-fn broken() -> Error {
-    Error::Corrupt("a queue row".to_owned())
+/// The buckets of one container, or of all.
+fn buckets(shared: &Shared, container: Option<u32>) -> Vec<Bucket> {
+    let mut buckets = shared.store.buckets();
+    buckets.retain(|bucket| {
+        let number = keys::container_of(*bucket);
+        number.is_some() && (container.is_none() || container == number)
+    });
+    buckets
 }
 
-impl Plan for Unit {
-    type Done = usize;
-    type Refusal = Error;
+fn now(shared: &Shared) -> Result<Timestamp> {
+    shared.store.snapshot().map(|snapshot| Timestamp(snapshot.now())).map_err(storage_failed)
+}
 
-    fn draft(&self, view: &View<'_>) -> dayfly_storage::Result<Draft<usize>> {
-        let cuts = State::of(view.head()).policy.cuts(Timestamp(view.now()));
-        let mut dead = Vec::new();
-        for key in &self.candidates {
-            let Some(bytes) = view.get(key.record())? else { continue };
-            if let Seen::Dead(record) = Seen::of(bytes, cuts)? {
-                dead.push((record, key.clone()));
-            }
-        }
-        let to = self.to.clone();
-        Ok(Draft::new(move |_, batch: &mut Batch| {
-            for (record, key) in &dead {
-                record.bury(batch, &key.partition(record.id()), key);
-            }
-            batch.put(keys::purge_cursor(), to.encode());
-            dead.len()
-        }))
+/// Says that it is time to end.
+#[derive(Default)]
+struct Stop {
+    is_told: Mutex<bool>,
+    told: Condvar,
+}
+
+impl Stop {
+    fn tell(&self) {
+        *lock(&self.is_told) = true;
+        self.told.notify_all();
     }
 
-    fn room(&self) -> Room {
-        Room::Frees
+    /// Rests. `true`: it is time to end.
+    fn rest(&self, rest: Duration) -> bool {
+        let is_told = lock(&self.is_told);
+        let waited = self.told.wait_timeout_while(is_told, rest, |is_told| !*is_told);
+        *waited.unwrap_or_else(PoisonError::into_inner).0
     }
 }
 
-/// Empties the buckets of deleted containers, and forgets them, with at most
-/// `units` writes.
-fn clear_condemned(shared: &Shared, mut units: usize) -> Result<()> {
-    let rows = {
-        let snapshot = shared.store.snapshot().map_err(storage_failed)?;
-        snapshot
-            .scan(keys::CATALOG, &keys::all_condemned(), Direction::Forward, UNIT)
-            .map_err(storage_failed)?
-    };
-    for bucket in rows.iter().filter_map(|(key, _)| keys::condemned_bucket(key)) {
-        Clerk::new(shared).close_buckets(&[bucket]);
-        let snapshot = shared.store.snapshot().map_err(storage_failed)?;
-        let head = snapshot.head(bucket);
-        drop(snapshot);
-        if head.lsn > 0 && !State::of(&head).deleted {
-            continue;
-        }
-        if !clear_some(shared, bucket, &mut units).map_err(storage_failed)? {
-            return Ok(());
-        }
-        let reply = Clerk::new(shared).commit(CatalogPlan::frees(move |_: &View<'_>| {
-            Ok(Draft::new(move |stamp: dayfly_storage::Stamp, batch: &mut Batch| {
-                batch.delete(keys::condemned(bucket));
-                Reply::ok(Success::new(204, ""), Timestamp(stamp.ts), 0.0)
-            }))
-        }));
-        reply.outcome?;
-    }
-    Ok(())
-}
-
-/// Removes what is in a bucket that nobody can reach any more, from where the
-/// last pass stopped. `false`: some is left.
-fn clear_some(shared: &Shared, bucket: Bucket, units: &mut usize) -> dayfly_storage::Result<bool> {
-    let mut clearing = shared.round.clearing.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut range = keys::everything();
-    match clearing.take() {
-        Some((known, next)) if known == bucket => range.start = next,
-        _ => {}
-    }
-    while *units > 0 {
-        *units -= 1;
-        match shared.store.clear(bucket, &range, CLEAR_UNIT)?.next {
-            Some(next) => range.start = next,
-            None => return shared.store.forget(bucket).map(|()| true),
-        }
-    }
-    *clearing = Some((bucket, range.start));
-    Ok(false)
-}
-
-/// Removes everything in a bucket that nobody can reach any more.
-pub(crate) fn clear_bucket(shared: &Shared, bucket: Bucket) -> dayfly_storage::Result<()> {
-    clear_some(shared, bucket, &mut usize::MAX.clone()).map(|_| ())
+/// Locks `mutex`, also after a thread panicked with it: what is under our locks
+/// is whole between any two statements.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

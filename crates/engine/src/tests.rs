@@ -1,14 +1,17 @@
 //! The engine from outside: named cases, and random histories against a model.
 
 mod model;
+mod purge;
 mod server;
 mod touch;
+mod watched;
 
 use dayfly_storage::Pair;
 use serde_json::json;
 
 use self::server::{Kind, Server};
 use crate::catalog::ContainerRecord;
+use crate::check::Recount;
 
 /// A container's record, for tests that need some.
 pub(crate) fn container_record() -> ContainerRecord {
@@ -74,7 +77,7 @@ fn a_touch_writes_no_entry_that_stays_the_same() {
     server.create(json!({"id": "a", "pk": "x", "email": 1})).unwrap();
     let before = server.dump();
     server.clock(1010);
-    server.upserted(json!({"id": "a", "pk": "x", "email": 1}));
+    server.upsert(json!({"id": "a", "pk": "x", "email": 1})).unwrap();
     let after = server.dump();
     let counts = |row: &&Pair| row.0.starts_with(b"l");
     let changed: Vec<_> =
@@ -107,7 +110,7 @@ fn the_purge_of_a_held_clock_removes_what_is_dead_by_it_and_no_more() {
     server.clock(1_000_001);
     assert_eq!(server.purge(), 1);
     server.jump(1005);
-    assert!(server.read("b", "x").is_some());
+    assert!(server.read("b", "x").is_ok());
 }
 
 #[test]
@@ -122,4 +125,29 @@ fn items_that_never_expire_are_stepped_over_many_at_a_time() {
     let commits = server.commits();
     assert_eq!(server.purge(), 1);
     assert!(server.commits() - commits <= 2);
+}
+
+#[test]
+fn a_recount_finds_figures_that_are_wrong() {
+    let mut server = Server::new(Kind::Memory { slices: 1 });
+    assert_eq!(server.recount(7, || true), Recount::LeftOut, "there is no container");
+    server.make_container(Some(5), &["/email"]);
+    assert_eq!(server.recount(7, || true), Recount::Right);
+    for id in 0..1500 {
+        server.create(json!({"id": id.to_string(), "pk": id, "email": 1, "ttl": 1 + id})).unwrap();
+    }
+    server.clock(1100);
+    server.purge();
+    let mut rests = 0;
+    let rest = || {
+        rests += 1;
+        true
+    };
+    assert_eq!(server.recount(u64::MAX, rest), Recount::Right);
+    assert_eq!(rests, 2, "1400 items are two chunks");
+    assert_eq!(server.recount(0, || false), Recount::LeftOut, "told to stop");
+    server.damage_figures();
+    let container = "d/c".to_owned();
+    assert_eq!(server.recount(0, || true), Recount::Wrong { container });
+    assert_eq!(server.recounts(), [2, 1, 2]);
 }

@@ -5,18 +5,19 @@
 //! exact at the request's second and cost the same for any number of items.
 
 use dayfly_model::partition_key::PartitionKey;
-use dayfly_model::ttl::{ContainerTtl, Cuts, Life, Policy};
+use dayfly_model::ttl::{ContainerTtl, Cuts, Life, Policy, TTL_MAX};
 use dayfly_model::{Error, ErrorKind, Result, Timestamp};
 use dayfly_storage::tally::Count;
 use dayfly_storage::{Bucket, Snapshot};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::catalog::Container;
+use crate::catalog::{Container, ContainerRecord};
 use crate::head::State;
 use crate::items::{Seen, Spot, look};
 use crate::keys;
 use crate::lives::{Class, Lives, Standing};
+use crate::purge::PurgeStatus;
 use crate::record::Record;
 use crate::reply::{Reply, Success, storage_failed};
 use crate::scope::Opened;
@@ -119,38 +120,54 @@ pub(crate) fn standing(snapshot: &dyn Snapshot, container: &Container) -> Result
     Ok(standing)
 }
 
-/// How many items a container has whose `ttl` cannot be read.
-pub(crate) fn uninterpretable(snapshot: &dyn Snapshot, container: &Container) -> Result<u64> {
-    let now = Timestamp(snapshot.now());
-    let mut items = 0;
-    each_bucket(snapshot, container.buckets(), &mut |lives, policy| {
-        items += lives.alive(Class::Opaque, policy.cuts(now))?.items;
-        Ok(())
-    })
-    .map_err(storage_failed)?;
-    Ok(items)
+/// What the histogram of a container tells about now.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Now {
+    pub(crate) live: Count,
+    /// Dead and still there.
+    pub(crate) dead: Count,
+    /// When the oldest of it died.
+    pub(crate) oldest_dead: Option<Timestamp>,
+    pub(crate) never: Count,
+    /// Live items whose `ttl` cannot be read.
+    pub(crate) uninterpretable: u64,
 }
 
-/// When the oldest item died that is dead and still there.
-pub(crate) fn oldest_dead(
-    snapshot: &dyn Snapshot,
-    container: &Container,
-) -> Result<Option<Timestamp>> {
+/// How a container stands now.
+pub(crate) fn figures(snapshot: &dyn Snapshot, container: &ContainerRecord) -> Result<Now> {
     let now = Timestamp(snapshot.now());
-    let mut oldest: Option<Timestamp> = None;
+    let mut figures = Now::default();
     each_bucket(snapshot, container.buckets(), &mut |lives, policy| {
-        for class in Class::MORTAL {
-            let Some(second) = lives.oldest(class)? else { continue };
-            let life = match class {
-                Class::Explicit => Life::Explicit(second),
-                _ => Life::Inherit(second),
-            };
-            let died = policy.died_at(life, now);
-            oldest = oldest.into_iter().chain(died).min();
+        let standing = lives.standing(policy, now)?;
+        figures.live = figures.live.plus(standing.live);
+        figures.dead = figures.dead.plus(standing.dead);
+        figures.never = figures.never.plus(lives.all(Class::Never)?);
+        figures.uninterpretable += lives.alive(Class::Opaque, policy.cuts(now))?.items;
+        if standing.dead.items > 0 {
+            let oldest = oldest_dead(lives, policy, now)?;
+            figures.oldest_dead = figures.oldest_dead.into_iter().chain(oldest).min();
         }
         Ok(())
     })
     .map_err(storage_failed)?;
+    Ok(figures)
+}
+
+/// When the oldest item died that is dead and still there.
+fn oldest_dead(
+    lives: &Lives<'_>,
+    policy: Policy,
+    now: Timestamp,
+) -> dayfly_storage::Result<Option<Timestamp>> {
+    let mut oldest: Option<Timestamp> = None;
+    for class in [Class::Inherit, Class::Explicit, Class::Opaque] {
+        let Some(second) = lives.oldest(class)? else { continue };
+        let life = match class {
+            Class::Explicit => Life::Explicit(second),
+            _ => Life::Inherit(second),
+        };
+        oldest = oldest.into_iter().chain(policy.died_at(life, now)).min();
+    }
     Ok(oldest)
 }
 
@@ -183,15 +200,10 @@ fn ok(opened: &Opened, body: Value) -> Reply {
 }
 
 /// How time to live stands in a container.
-pub(crate) fn status(opened: &Opened, purge: Value) -> Result<Reply> {
+pub(crate) fn status(opened: &Opened, purge: &PurgeStatus) -> Result<Reply> {
     let (snapshot, container) = (&*opened.snapshot, &*opened.container);
     let now = opened.now();
-    let standing = standing(snapshot, container)?;
-    let mut never = Count::default();
-    Figures { opened }.each(|lives, _| {
-        never = never.plus(lives.all(Class::Never)?);
-        Ok(())
-    })?;
+    let figures = figures(snapshot, &container.record)?;
     let mut history = History::default();
     for bucket in container.buckets() {
         let row = snapshot.get(bucket, &keys::policy_history()).map_err(storage_failed)?;
@@ -201,15 +213,20 @@ pub(crate) fn status(opened: &Opened, purge: Value) -> Result<Reply> {
         "now": now.0,
         "defaultTtl": container.record.ttl_at(now).to_json(),
         "pending": container.record.pending_json(now),
-        "live": count_json(standing.live),
-        "never": count_json(never),
-        "uninterpretable": uninterpretable(snapshot, container)?,
+        "live": count_json(figures.live),
+        "never": count_json(figures.never),
+        "uninterpretable": figures.uninterpretable,
         "backlog": {
-            "items": standing.dead.items,
-            "bytes": standing.dead.bytes,
-            "oldestExpiredAt": oldest_dead(snapshot, container)?.map(|at| at.0),
+            "items": figures.dead.items,
+            "bytes": figures.dead.bytes,
+            "oldestExpiredAt": figures.oldest_dead.map(|at| at.0),
         },
-        "purge": purge,
+        "purge": {
+            "state": purge.state.name(),
+            "reason": purge.reason,
+            "itemsPerSecond": purge.items_per_second,
+            "purgedItems": purge.purged_items,
+        },
         "history": history.0,
     });
     Ok(ok(opened, body))
@@ -223,8 +240,11 @@ pub(crate) fn forecast(opened: &Opened, buckets: u32, seconds: u32) -> Result<Re
             "'buckets' must be a number from 1 to {FORECAST_BUCKETS_MAX}."
         )));
     }
-    if seconds == 0 {
-        return Err(Error::bad_request("'bucketSeconds' must be a number from 1 on."));
+    if seconds == 0 || u64::from(buckets) * u64::from(seconds) > u64::from(TTL_MAX) {
+        return Err(Error::bad_request(format!(
+            "'bucketSeconds' must be a number from 1 on, and 'buckets' times 'bucketSeconds' at \
+             most {TTL_MAX}, the longest time to live."
+        )));
     }
     let now = opened.now();
     let edges: Vec<Timestamp> = (0..=u64::from(buckets))

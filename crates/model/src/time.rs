@@ -24,6 +24,23 @@ impl Timestamp {
         httpdate::fmt_http_date(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds))
     }
 
+    /// As ISO 8601 writes it: `2023-11-14T22:13:20Z`.
+    pub fn to_iso_date(self) -> String {
+        // Days are counted from the first of March of the year 0, so that a leap
+        // day is the last of its year, and in spans of 400 years, which are all
+        // alike.
+        let (days, second) = (self.0 / 86_400 + 719_468, self.0 % 86_400);
+        let (span, day) = (days / 146_097, days % 146_097);
+        let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+        let day = day - (365 * year + year / 4 - year / 100);
+        let month = (5 * day + 2) / 153;
+        let day = day - (153 * month + 2) / 5 + 1;
+        let (month, late) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
+        let year = span * 400 + year + late;
+        let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+        format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+    }
+
     /// Reads what HTTP writes.
     pub fn parse_http_date(text: &str) -> Option<Timestamp> {
         let moment = httpdate::parse_http_date(text).ok()?;
@@ -42,6 +59,22 @@ mod tests {
         assert_eq!(moment.to_http_date(), "Tue, 14 Nov 2023 22:13:20 GMT");
         assert_eq!(Timestamp::parse_http_date("Tue, 14 Nov 2023 22:13:20 GMT"), Some(moment));
         assert_eq!(Timestamp::parse_http_date("tomorrow"), None);
+    }
+
+    #[test]
+    fn iso_dates() {
+        for (second, expected) in [
+            (0, "1970-01-01T00:00:00Z"),
+            (951_782_399, "2000-02-28T23:59:59Z"),
+            (951_782_400, "2000-02-29T00:00:00Z"),
+            (951_868_800, "2000-03-01T00:00:00Z"),
+            (1_700_000_000, "2023-11-14T22:13:20Z"),
+            (1_735_689_599, "2024-12-31T23:59:59Z"),
+            (4_107_542_400, "2100-03-01T00:00:00Z"),
+            (253_402_300_799, "9999-12-31T23:59:59Z"),
+        ] {
+            assert_eq!(Timestamp(second).to_iso_date(), expected);
+        }
     }
 
     #[test]

@@ -94,6 +94,8 @@ pub struct Policy {
     pub explicit_watermark: Timestamp,
     /// When Wi was last raised.
     pub raised_at: Timestamp,
+    /// Since when this default counts; 0: since the container was made.
+    pub changed_at: Timestamp,
     /// A change that is still to come.
     pub pending: Option<Pending>,
 }
@@ -251,6 +253,7 @@ impl Policy {
             inherit_watermark: cuts.inherit,
             explicit_watermark: cuts.explicit,
             raised_at: if raised { at } else { before.raised_at },
+            changed_at: at,
             pending: None,
         };
         let after = next.cuts(at);
@@ -273,19 +276,16 @@ impl Policy {
         if !life.is_dead(policy.cuts(now)) {
             return None;
         }
+        // Whoever lived through the last change died by this default, or at once.
+        let by_default = || Some(life.expires_at(policy.default)?.max(policy.changed_at));
         match life {
             Life::Never => None,
-            Life::Explicit(at) => Some(at),
-            Life::Inherit(ts) | Life::Opaque(ts) => {
-                let by_default = life.expires_at(policy.default).unwrap_or(now);
-                let by_watermark = if ts <= policy.inherit_watermark {
-                    let lead = policy.raised_at.0.saturating_sub(policy.inherit_watermark.0);
-                    Timestamp(ts.0.saturating_add(lead))
-                } else {
-                    now
-                };
-                Some(by_default.min(by_watermark))
+            Life::Explicit(at) if at <= policy.explicit_watermark => Some(at),
+            Life::Inherit(ts) | Life::Opaque(ts) if ts <= policy.inherit_watermark => {
+                let lead = policy.raised_at.0.saturating_sub(policy.inherit_watermark.0);
+                Some(Timestamp(ts.0.saturating_add(lead)))
             }
+            Life::Explicit(_) | Life::Inherit(_) | Life::Opaque(_) => by_default(),
         }
     }
 }
@@ -426,6 +426,13 @@ mod tests {
             let changed = on.changed(later, Timestamp(1020));
             assert_eq!(died(changed, inherit, 1500), Some(1010));
         }
+        let longer = Policy { default: ContainerTtl::Default(200), ..Policy::default() };
+        let shorter = longer.changed(ContainerTtl::Default(10), Timestamp(1100));
+        assert_eq!(died(shorter, inherit, 1500), Some(1100), "the change expired it");
+        let late = longer.changed(ContainerTtl::Default(10), Timestamp(1300));
+        assert_eq!(died(late, inherit, 1500), Some(1200), "it had expired before");
+        let on_again = Policy::default().changed(ContainerTtl::NoDefault, Timestamp(1100));
+        assert_eq!(died(on_again, Life::Explicit(Timestamp(1005)), 1500), Some(1100));
     }
 
     #[test]

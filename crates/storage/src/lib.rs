@@ -31,7 +31,7 @@ use bytes::Bytes;
 pub use embedded::{Embedded, EmbeddedOptions};
 pub use local::{Backend, Durability, Local, LocalOptions, Probe, Rows, Visit, Writes};
 pub use memory::{Disk, Memory};
-pub use plan::{Basis, Batch, Draft, Job, Plan, Room, Stamp, Ticket, View, Write, commit};
+pub use plan::{Basis, Batch, Draft, Job, Plan, Room, Stamp, Ticket, Urgency, View, Write, commit};
 
 /// Seconds since 1970.
 pub type Second = u64;

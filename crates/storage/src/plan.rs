@@ -37,6 +37,11 @@ pub trait Plan: Send + 'static {
         Room::Grows
     }
 
+    /// Whether somebody waits for it.
+    fn urgency(&self) -> Urgency {
+        Urgency::Now
+    }
+
     /// About how many bytes the write holds while it waits; counts towards the
     /// limit of what may wait.
     fn bytes(&self) -> usize {
@@ -51,6 +56,16 @@ pub enum Room {
     Grows,
     /// It removes, or must go on in any case; it may use the reserve.
     Frees,
+}
+
+/// How soon a write has to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Urgency {
+    /// As soon as the disk can take it.
+    Now,
+    /// Whenever others are written anyway; when there are none, after a short
+    /// rest.
+    Rides,
 }
 
 /// What a plan decided.
@@ -211,6 +226,9 @@ pub trait Job: Send {
     /// Whether the write makes the store larger.
     fn room(&self) -> Room;
 
+    /// Whether somebody waits for it.
+    fn urgency(&self) -> Urgency;
+
     /// About how many bytes the write holds while it waits.
     fn bytes(&self) -> usize;
 
@@ -239,6 +257,10 @@ impl<P: Plan> Job for Drafted<P> {
 
     fn room(&self) -> Room {
         self.plan.room()
+    }
+
+    fn urgency(&self) -> Urgency {
+        self.plan.urgency()
     }
 
     fn bytes(&self) -> usize {

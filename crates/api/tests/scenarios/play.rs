@@ -30,13 +30,20 @@ pub(crate) fn script(path: &Path, engine: Engine) -> Result<(), String> {
     let folder = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
     let text = std::fs::read_to_string(path).map_err(|why| format!("{name}: {why}"))?;
     let steps = parse(&text).map_err(|why| format!("{folder}/{name}, {why}"))?;
-    let mode = Mode {
-        strict: steps.iter().any(|step| matches!(step.act, Act::Strict)),
-        no_test_clock: steps.iter().any(|step| matches!(step.act, Act::NoTestClock)),
-    };
-    let one_bucket = steps.iter().any(|step| matches!(step.act, Act::OneBucket));
+    let mut mode = Mode::default();
+    let mut engine = engine;
+    for step in &steps {
+        match step.act {
+            Act::Strict => mode.engine.strict = true,
+            Act::OneBucket => engine = engine.with_one_bucket(),
+            Act::ChangeDelay(seconds) => mode.engine.change_delay_seconds = seconds,
+            Act::ChangeGuard(percent) => mode.engine.change_guard_percent = Some(percent),
+            Act::NoTestClock => mode.no_test_clock = true,
+            _ => {}
+        }
+    }
     let mut player = Player {
-        server: Server::new(if one_bucket { engine.with_one_bucket() } else { engine }, mode),
+        server: Server::new(engine, mode),
         kept: HashMap::new(),
         last: None,
         lines: text.lines().map(ToOwned::to_owned).collect(),
@@ -66,7 +73,11 @@ struct Player {
 impl Player {
     fn step(&mut self, step: &Step) -> Result<(), String> {
         match &step.act {
-            Act::Strict | Act::OneBucket | Act::NoTestClock => {}
+            Act::Strict
+            | Act::OneBucket
+            | Act::ChangeDelay(_)
+            | Act::ChangeGuard(_)
+            | Act::NoTestClock => {}
             Act::Clock(second) => self.server.clock(*second),
             Act::Pass(seconds) => self.server.wall.pass(*seconds),
             Act::Jump(second) => self.server.wall.jump(*second),

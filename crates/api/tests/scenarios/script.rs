@@ -11,6 +11,8 @@ pub(crate) struct Step {
 pub(crate) enum Act {
     Strict,
     OneBucket,
+    ChangeDelay(u64),
+    ChangeGuard(f64),
     NoTestClock,
     Clock(u64),
     Pass(u64),
@@ -60,6 +62,10 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Step>, String> {
             [first, ..] if first.starts_with('#') => continue,
             ["strict"] => Act::Strict,
             ["one-bucket"] => Act::OneBucket,
+            ["ttl-change-delay", seconds] => Act::ChangeDelay(number(line, seconds)?),
+            ["ttl-change-guard", percent] => {
+                Act::ChangeGuard(percent.parse().map_err(|_| at(line, "a bad guard"))?)
+            }
             ["no-test-clock"] => Act::NoTestClock,
             ["clock", second] => Act::Clock(number(line, second)?),
             ["pass", seconds] => Act::Pass(number(line, seconds)?),

@@ -40,7 +40,7 @@ impl Engine {
 /// How the server is started.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Mode {
-    pub(crate) strict: bool,
+    pub(crate) engine: EngineSettings,
     pub(crate) no_test_clock: bool,
 }
 
@@ -88,8 +88,7 @@ impl Server {
                 (Arc::new(Local::open(self.folder.path().join("data"), options).unwrap()), 1)
             }
         };
-        let settings =
-            EngineSettings { strict: self.mode.strict, slices, ..EngineSettings::default() };
+        let settings = EngineSettings { slices, ..self.mode.engine };
         let engine = Arc::new(dayfly_engine::Engine::open(Arc::clone(&store), settings).unwrap());
         let settings = Settings {
             primary_key: PRIMARY.to_owned(),

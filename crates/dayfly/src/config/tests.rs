@@ -91,9 +91,11 @@ fn a_refusal_never_repeats_the_key() {
 fn settings_mean_what_they_say() {
     let checked = check(&format!(
         "--key {OWN} --read-only-key {OTHER} --tls-san a,*.b.example --tls-san 10.0.0.5 \
-         --durability relaxed --data d"
+         --durability relaxed --data d --ttl-change-delay 2592000 --ttl-change-guard 12.5"
     ))
     .unwrap();
+    assert_eq!(checked.ttl_change_delay_seconds, 30 * 24 * 60 * 60);
+    assert_eq!(checked.ttl_change_guard_percent, Some(12.5));
     assert!(checked.own_key);
     assert_eq!(checked.primary_key, OWN);
     assert_eq!(checked.read_only_key.as_deref(), Some(OTHER));
@@ -108,6 +110,8 @@ fn nothing_set_is_a_local_server() {
     assert_eq!(checked.listen.to_string(), "127.0.0.1:8081");
     assert_eq!(checked.primary_key, WELL_KNOWN_KEY);
     assert!(!checked.own_key);
+    assert_eq!(checked.ttl_change_delay_seconds, 0);
+    assert_eq!(checked.ttl_change_guard_percent, None);
     assert_eq!(checked.durability, Durability::Sync);
     assert_eq!(checked.place, Place::Folder(DATA_DEFAULT.into()));
     assert_eq!(check("--memory").unwrap().place, Place::Memory);
@@ -117,8 +121,66 @@ fn nothing_set_is_a_local_server() {
 fn only_known_variables_may_start_like_ours() {
     let check = |names: &[&str]| check_environment(names.iter().map(OsString::from));
     assert_eq!(check(&["HOME", "DAYFLY_KEY", "DAYFLY_LOG", "DAYFLY_MAX_CONNECTIONS"]), Ok(()));
+    assert_eq!(check(&["DAYFLY_TTL_CHANGE_DELAY", "DAYFLY_ENDPOINT", "DAYFLY_CA"]), Ok(()));
     let sentence = check(&["DAYFLY_LISTEN", "DAYFLY_PORT"]).unwrap_err();
     assert!(sentence.starts_with("The environment variable DAYFLY_PORT is not"), "{sentence}");
+}
+
+#[test]
+fn delays_and_guards_have_their_bounds() {
+    for arguments in [
+        "--ttl-change-delay -1",
+        "--ttl-change-delay 2592001",
+        "--ttl-change-delay 1.5",
+        "--ttl-change-guard -1",
+        "--ttl-change-guard 100.1",
+        "--ttl-change-guard NaN",
+        "--ttl-change-guard inf",
+        "--ttl-change-guard many",
+    ] {
+        let arguments = std::iter::once("dayfly").chain(arguments.split_whitespace());
+        assert!(Config::try_parse_from(arguments.clone()).is_err(), "{arguments:?}");
+    }
+    for percent in ["0", "100", "0.5"] {
+        check(&format!("--ttl-change-guard {percent}")).unwrap();
+    }
+}
+
+#[test]
+fn a_command_goes_without_settings_of_the_server() {
+    let parse = |arguments: &str| {
+        let arguments = arguments.split_whitespace();
+        Config::try_parse_from(std::iter::once("dayfly").chain(arguments))
+    };
+    assert!(parse("").unwrap().command.is_none());
+    assert!(parse("--memory").unwrap().command.is_none());
+    for command in [
+        "ttl status a/b",
+        "ttl --json status a/b",
+        "ttl status a/b --json --endpoint http://localhost --key x --ca y",
+        "ttl forecast a/b --buckets 3 --bucket-seconds 60",
+        "ttl whatif a/b -1",
+        "ttl whatif a/b off",
+        "ttl explain a/b -id [1]",
+        "ttl purge a/b",
+    ] {
+        assert!(parse(command).unwrap().command.is_some(), "{command}");
+    }
+    for wrong in [
+        "more",
+        "ttl",
+        "ttl more a/b",
+        "ttl status",
+        "ttl status ab",
+        "ttl status a/b/c",
+        "ttl whatif a/b",
+        "ttl explain a/b id",
+        "--memory ttl status a/b",
+        "ttl status a/b --memory",
+        "ttl status a/b --listen 127.0.0.1:1",
+    ] {
+        assert!(parse(wrong).is_err(), "{wrong}");
+    }
 }
 
 #[test]

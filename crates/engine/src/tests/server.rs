@@ -6,11 +6,13 @@
 //! its own (a purge, a start) runs on a thread beside, with somebody who
 //! commits.
 
-mod watched;
+mod counted;
 
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use dayfly_model::json;
 use dayfly_model::partition_key::PartitionKey;
@@ -20,7 +22,9 @@ use dayfly_storage::suite::Stepped;
 use dayfly_storage::{Direction, Disk, Local, LocalOptions, Memory, Pair};
 use serde_json::Value;
 
-use self::watched::Watched;
+use self::counted::Counted;
+use super::watched::Watched;
+use crate::check::Recount;
 use crate::items::Spot;
 use crate::operation::{
     Act, Condition, ContainerScope, ItemAddress, Operation, Replacement, WriteItem,
@@ -30,8 +34,16 @@ use crate::{Answer, Engine, EngineSettings, keys};
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
-    Memory { slices: usize },
-    Disk { slices: usize },
+    Memory {
+        slices: usize,
+    },
+    /// In memory, and every write is committed at once.
+    Watched {
+        slices: usize,
+    },
+    Disk {
+        slices: usize,
+    },
 }
 
 /// How a server is set up.
@@ -47,7 +59,7 @@ pub(super) struct Setup {
 impl Setup {
     pub(super) fn slices(&self) -> usize {
         match self.kind {
-            Kind::Memory { slices } | Kind::Disk { slices } => slices,
+            Kind::Memory { slices } | Kind::Watched { slices } | Kind::Disk { slices } => slices,
         }
     }
 }
@@ -61,6 +73,14 @@ pub(super) enum Crash {
     PowerCut,
 }
 
+/// Who purges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purge {
+    AllAtOnce,
+    /// The background, until it rests.
+    InTurns,
+}
+
 pub(super) struct Server {
     setup: Setup,
     wall: Arc<HandWall>,
@@ -68,7 +88,8 @@ pub(super) struct Server {
     folder: tempfile::TempDir,
     /// How many folders were made.
     folders: usize,
-    store: Option<Arc<Watched>>,
+    store: Option<Arc<Counted>>,
+    watched: Option<Arc<Watched>>,
     engine: Option<Engine>,
 }
 
@@ -91,6 +112,7 @@ impl Server {
             folder,
             folders: 0,
             store: None,
+            watched: None,
             engine: None,
         };
         server.start();
@@ -99,39 +121,54 @@ impl Server {
 
     fn start(&mut self) {
         let options = LocalOptions {
-            manual: self.setup.stepped,
+            manual: self.setup.stepped || matches!(self.setup.kind, Kind::Watched { .. }),
             cache_bytes: self.setup.cache_bytes,
             wall: Arc::clone(&self.wall) as _,
             ..LocalOptions::default()
         };
+        let memory = |options| Local::on(Memory::on(&self.disk), options).unwrap();
         let store: Box<dyn Stepped> = match self.setup.kind {
-            Kind::Memory { .. } => Box::new(Local::on(Memory::on(&self.disk), options).unwrap()),
+            Kind::Memory { .. } => Box::new(memory(options)),
             Kind::Disk { .. } => Box::new(Local::open(self.path(), options).unwrap()),
+            Kind::Watched { .. } => {
+                let watched = Arc::new(Watched::new(memory(options)));
+                self.watched = Some(Arc::clone(&watched));
+                self.engine = Some(Engine::open(watched, self.settings()).unwrap());
+                return;
+            }
         };
-        let store = Arc::new(Watched::new(store));
+        let store = Arc::new(Counted::new(store));
         self.store = Some(Arc::clone(&store));
-        let settings = EngineSettings {
+        let settings = self.settings();
+        self.engine = Some(self.pumped(|_| Engine::open(store, settings).unwrap()).0);
+    }
+
+    fn settings(&self) -> EngineSettings {
+        EngineSettings {
             slices: self.setup.slices(),
             change_delay_seconds: self.setup.change_delay_seconds,
             ..EngineSettings::default()
-        };
-        self.engine = Some(self.pumped(|_| Engine::open(store, settings).unwrap()).0);
+        }
     }
 
     fn path(&self) -> PathBuf {
         self.folder.path().join(self.folders.to_string())
     }
 
-    fn engine(&self) -> &Engine {
+    pub(super) fn engine(&self) -> &Engine {
         self.engine.as_ref().unwrap()
     }
 
-    fn store(&self) -> &Watched {
+    fn store(&self) -> &Counted {
         self.store.as_ref().unwrap()
     }
 
-    pub(super) fn clock(&self, second: u64) {
+    pub(super) fn clock(&mut self, second: u64) {
         self.wall.set(second);
+    }
+
+    pub(super) fn wall(&self) -> &HandWall {
+        &self.wall
     }
 
     /// Stops the server as a signal would, and starts it again.
@@ -147,8 +184,10 @@ impl Server {
         let before = self.path();
         self.folders += 1;
         let disk = match (self.setup.kind, crash) {
-            (Kind::Memory { .. }, Crash::Kill) => self.disk.after_kill(),
-            (Kind::Memory { .. }, Crash::PowerCut) => self.disk.after_power_cut(),
+            (Kind::Memory { .. } | Kind::Watched { .. }, Crash::Kill) => self.disk.after_kill(),
+            (Kind::Memory { .. } | Kind::Watched { .. }, Crash::PowerCut) => {
+                self.disk.after_power_cut()
+            }
             (Kind::Disk { .. }, _) => {
                 copy_folder(&before, &self.path());
                 Disk::default()
@@ -169,12 +208,14 @@ impl Server {
             self.pumped_with(0, |_| drop(engine), || ());
         }
         self.store = None;
+        self.watched = None;
     }
 
     /// Does what waits for commits of its own, and commits meanwhile, if
     /// nobody else does. Says whether there was anything to commit.
     fn pumped<T: Send>(&self, act: impl FnOnce(Option<&Engine>) -> T + Send) -> (T, bool) {
-        self.pumped_with(self.store().submitted(), act, || ())
+        let handled = self.store.as_ref().map_or(0, |store| store.submitted());
+        self.pumped_with(handled, act, || ())
     }
 
     /// The same; the first commit is made as soon as more than `handled` writes
@@ -213,12 +254,26 @@ impl Server {
         (act.unwrap_or_else(|panic| std::panic::resume_unwind(panic)), pumped)
     }
 
-    /// Removes everything that is due, with every commit that this needs and
-    /// every write that waited before. `meanwhile` is called when the first
-    /// piece of work is drafted and waits; `true`: there was one.
-    pub(super) fn purge_while(&self, meanwhile: impl FnOnce()) -> bool {
-        let purge = |engine: Option<&Engine>| engine.unwrap().purge_all().unwrap();
+    /// Removes what is due, with every commit that this needs and every write
+    /// that waited before. `meanwhile` is called when the first piece of work is
+    /// drafted and waits; `true`: there was one.
+    pub(super) fn purge_while(&self, by: Purge, meanwhile: impl FnOnce()) -> bool {
+        let purge = |engine: Option<&Engine>| match by {
+            Purge::AllAtOnce => engine.unwrap().purge_all().unwrap(),
+            Purge::InTurns => turns(engine.unwrap()),
+        };
         self.pumped_with(self.submitted(), purge, meanwhile).1
+    }
+
+    /// Stops the background purge, or lets it go on.
+    pub(super) fn steer_purge(&self, paused: bool) {
+        let container = Some(("d".to_owned(), "c".to_owned()));
+        let operation = if paused {
+            Operation::PausePurge { container }
+        } else {
+            Operation::ResumePurge { container }
+        };
+        self.ask(operation).outcome.unwrap();
     }
 
     /// Begins a group with the writes that wait.
@@ -265,8 +320,43 @@ impl Server {
         self.engine().run(Operation::ReadTime).wait().now.unwrap()
     }
 
-    pub(super) fn purge(&self) -> usize {
+    pub(super) fn purge(&self) -> u64 {
         self.engine().purge_all().unwrap()
+    }
+
+    pub(super) fn recount(&self, pick: u64, rest: impl FnMut() -> bool) -> Recount {
+        self.engine().recount(pick, rest).unwrap()
+    }
+
+    /// How many recounts were right, wrong, and left out.
+    pub(super) fn recounts(&self) -> [u64; 3] {
+        let recounts = self.engine().recounts();
+        [&recounts.right, &recounts.wrong, &recounts.left_out]
+            .map(|counter| counter.load(Ordering::Relaxed))
+    }
+
+    /// Takes away a row of the life histogram.
+    pub(super) fn damage_figures(&self) {
+        let store = &self.engine().shared.store;
+        for bucket in store.buckets() {
+            if keys::container_of(bucket).is_some() {
+                store.clear(bucket, &keys::all_lives(), 1).unwrap();
+            }
+        }
+    }
+
+    pub(super) fn watched(&self) -> &Watched {
+        self.watched.as_ref().unwrap()
+    }
+
+    /// One turn of the purge. Returns how long it rests.
+    pub(super) fn turn(&self) -> Duration {
+        self.engine().purge_turn()
+    }
+
+    /// Turns of the purge until it rests. Returns how many items went.
+    pub(super) fn turns(&self) -> u64 {
+        turns(self.engine())
     }
 
     /// The system's clock shows `second`, and no time has passed.
@@ -274,7 +364,7 @@ impl Server {
         self.wall.jump(second);
     }
 
-    fn run(&self, operation: Operation) -> Result<Success, ErrorKind> {
+    pub(super) fn run(&self, operation: Operation) -> Result<Success, ErrorKind> {
         let (reply, _) = self.pumped(|engine| engine.unwrap().run(operation).wait());
         reply.outcome.map_err(|error| error.kind)
     }
@@ -286,35 +376,37 @@ impl Server {
         self.run(Operation::CreateContainer { database, definition, throughput: None }).unwrap();
     }
 
+    pub(super) fn set_default(&mut self, default: Option<i64>, unique: &[&str]) {
+        self.run(change_of_default(default, unique)).unwrap();
+    }
+
     pub(super) fn delete_container(&mut self) {
         self.run(Operation::DeleteContainer { at: at(), condition: Condition::default() }).unwrap();
     }
 
-    fn write(&self, act: Act, key: &str) -> Result<Success, ErrorKind> {
-        self.run(Operation::WriteItem(WriteItem {
-            at: at(),
-            act,
-            partition_key: Some(PartitionKey::parse_header(&format!("[{key}]")).unwrap()),
-            condition: Condition::default(),
-            minimal: false,
-        }))
-    }
-
-    pub(super) fn create(&self, item: Value) -> Result<Value, ErrorKind> {
-        let success = self.write(Act::Create(text(&item)), &item["pk"].to_string())?;
+    fn write(&self, act: Act, key: &str) -> Result<Value, ErrorKind> {
+        let success = self.run(write(act, key))?;
         Ok(serde_json::from_slice(&success.body.to_vec()).unwrap())
     }
 
-    /// The answer to an upsert, which cannot be refused.
-    pub(super) fn upserted(&self, item: Value) -> Success {
-        self.write(Act::Upsert(text(&item)), &item["pk"].to_string()).unwrap()
+    pub(super) fn create(&self, item: Value) -> Result<Value, ErrorKind> {
+        self.write(Act::Create(text(&item)), &item["pk"].to_string())
     }
 
-    pub(super) fn read(&self, id: &str, key: &str) -> Option<Value> {
-        let item = ItemAddress { id: id.to_owned(), partition_key: Some(partition_key(key)) };
+    pub(super) fn upsert(&self, item: Value) -> Result<Value, ErrorKind> {
+        self.write(Act::Upsert(text(&item)), &item["pk"].to_string())
+    }
+
+    pub(super) fn read(&self, id: &str, key: &str) -> Result<Value, ErrorKind> {
+        self.read_at(id, &format!("\"{key}\""))
+    }
+
+    pub(super) fn read_at(&self, id: &str, key: &str) -> Result<Value, ErrorKind> {
+        let partition_key = Some(PartitionKey::parse_header(&format!("[{key}]")).unwrap());
+        let item = ItemAddress { id: id.to_owned(), partition_key };
         let condition = Condition::default();
-        let success = self.run(Operation::ReadItem { at: at(), item, condition }).ok()?;
-        Some(serde_json::from_slice(&success.body.to_vec()).unwrap())
+        let success = self.run(Operation::ReadItem { at: at(), item, condition })?;
+        Ok(serde_json::from_slice(&success.body.to_vec()).unwrap())
     }
 
     /// Everything stored for containers.
@@ -342,8 +434,8 @@ impl Server {
     }
 
     /// Everything that is stored fits together.
-    pub(super) fn check(&self) -> dayfly_model::Result<()> {
-        self.engine().check().map(|_| ())
+    pub(super) fn check(&self) {
+        self.engine().check().unwrap();
     }
 
     pub(super) fn commits(&self) -> u64 {
@@ -355,6 +447,34 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.stop();
     }
+}
+
+/// Turns of the purge until it rests. Returns how many items went.
+fn turns(engine: &Engine) -> u64 {
+    let before = engine.purged_items();
+    while engine.purge_turn() < Duration::from_secs(1) {}
+    engine.purged_items() - before
+}
+
+/// The operation that makes `item`.
+pub(super) fn creation(item: &Value) -> Operation {
+    write(Act::Create(text(item)), &item["pk"].to_string())
+}
+
+/// The operation that makes `item`, or replaces it.
+pub(super) fn upsert(item: &Value) -> Operation {
+    write(Act::Upsert(text(item)), &item["pk"].to_string())
+}
+
+/// A write to the partition with the key that is spelled `key`.
+pub(super) fn write(act: Act, key: &str) -> Operation {
+    Operation::WriteItem(WriteItem {
+        at: at(),
+        act,
+        partition_key: Some(PartitionKey::parse_header(&format!("[{key}]")).unwrap()),
+        condition: Condition::default(),
+        minimal: false,
+    })
 }
 
 /// The container that all these tests are about.

@@ -151,6 +151,7 @@ impl<B: Backend> Shared<B> {
         }
         self.backend.apply(writes, durability)?;
         self.counts.wrote(started.elapsed());
+        self.queue.synced();
         if renews {
             lock(&self.state).clock.leased(lease);
         }

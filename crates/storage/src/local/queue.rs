@@ -1,17 +1,29 @@
-//! Where drafted writes wait for the committer.
+//! Where drafted writes wait for the committer, in two lanes.
+//!
+//! Somebody waits for a write of the first lane, so it starts a group. Writes
+//! of the second lane **ride**: they go along with the next group after those
+//! of the first lane, and start one of their own only when nothing was synced
+//! for a while. So they never make a user's write wait for one more sync.
 
 use std::collections::VecDeque;
-use std::sync::{Condvar, Mutex};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
-use super::lock;
-use crate::{Bucket, Error, Job};
+use super::{instant, lock};
+use crate::{Bucket, Error, Job, Urgency};
 
 /// How many writes may wait; more are refused, so that a slow disk shows in
 /// answers and not in memory.
 pub(super) const QUEUE_JOBS_MAX: usize = 16_384;
 
+/// How many riders may wait.
+pub(super) const QUEUE_RIDERS_MAX: usize = 256;
+
 /// How many bytes the waiting writes may hold, as far as they say.
 pub(super) const QUEUE_BYTES_MAX: usize = 256 * 1024 * 1024;
+
+/// How long after a sync riders cause no other one.
+const RIDERS_REST: Duration = Duration::from_millis(50);
 
 /// A write that waits, and the bucket it is for.
 pub(super) type Waiting = (Bucket, Box<dyn Job>);
@@ -25,49 +37,175 @@ pub(super) struct Queue {
 #[derive(Default)]
 struct Line {
     jobs: VecDeque<Waiting>,
+    riders: VecDeque<Waiting>,
     bytes: usize,
+    /// When something was synced last.
+    synced: Option<Instant>,
     closed: bool,
 }
 
+/// What the committer does next.
+#[derive(Debug, PartialEq, Eq)]
+enum Next {
+    /// It starts a group.
+    Group,
+    /// It waits for a write, or until the riders may go alone.
+    Wait(Option<Duration>),
+    /// It ends.
+    End,
+}
+
 impl Queue {
-    /// Puts the write at the end, or gives it back with the reason.
+    /// Puts the write at the end of its lane, or gives it back with the
+    /// reason.
     pub(super) fn push(&self, waiting: Waiting) -> Result<(), (Waiting, Error)> {
         let mut line = lock(&self.line);
         let bytes = waiting.1.bytes();
         if line.closed {
             return Err((waiting, Error::Unavailable("the store is closed".to_owned())));
         }
-        if line.jobs.len() >= QUEUE_JOBS_MAX || line.bytes.saturating_add(bytes) > QUEUE_BYTES_MAX {
+        let full = line.bytes.saturating_add(bytes) > QUEUE_BYTES_MAX;
+        let (queue, jobs_max) = match waiting.1.urgency() {
+            Urgency::Now => (&mut line.jobs, QUEUE_JOBS_MAX),
+            Urgency::Rides => (&mut line.riders, QUEUE_RIDERS_MAX),
+        };
+        if full || queue.len() >= jobs_max {
             return Err((waiting, Error::Unavailable("too many writes are waiting".to_owned())));
         }
+        queue.push_back(waiting);
+        let first = queue.len() == 1;
         line.bytes += bytes;
-        line.jobs.push_back(waiting);
-        if line.jobs.len() == 1 {
+        if first {
             self.arrived.notify_one();
         }
         Ok(())
     }
 
-    /// The write that waited longest.
+    /// The write that waited longest; riders come after all others.
     pub(super) fn pop(&self) -> Option<Waiting> {
         let mut line = lock(&self.line);
-        let waiting = line.jobs.pop_front()?;
+        let waiting = line.jobs.pop_front().or_else(|| line.riders.pop_front())?;
         line.bytes -= waiting.1.bytes().min(line.bytes);
         Some(waiting)
     }
 
-    /// Waits for a write. `false`: the queue is closed and empty.
+    /// Waits until a group is to be started. `false`: the queue is closed and
+    /// empty.
     pub(super) fn wait(&self) -> bool {
         let mut line = lock(&self.line);
-        while line.jobs.is_empty() && !line.closed {
-            line = self.arrived.wait(line).unwrap_or_else(std::sync::PoisonError::into_inner);
+        loop {
+            line = match line.next(instant()) {
+                Next::Group => return true,
+                Next::End => return false,
+                Next::Wait(None) => self.arrived.wait(line).unwrap_or_else(PoisonError::into_inner),
+                Next::Wait(Some(rest)) => {
+                    let waited = self.arrived.wait_timeout(line, rest);
+                    waited.unwrap_or_else(PoisonError::into_inner).0
+                }
+            }
         }
-        !line.jobs.is_empty()
+    }
+
+    /// Something was synced just now.
+    pub(super) fn synced(&self) {
+        lock(&self.line).synced = Some(instant());
     }
 
     /// Takes no more writes.
     pub(super) fn close(&self) {
         lock(&self.line).closed = true;
         self.arrived.notify_all();
+    }
+}
+
+impl Line {
+    fn next(&self, now: Instant) -> Next {
+        if !self.jobs.is_empty() {
+            return Next::Group;
+        }
+        match (self.riders.is_empty(), self.closed) {
+            (true, true) => Next::End,
+            (true, false) => Next::Wait(None),
+            (false, true) => Next::Group,
+            (false, false) => {
+                let since = self.synced.map(|synced| now.saturating_duration_since(synced));
+                match since.and_then(|since| RIDERS_REST.checked_sub(since)) {
+                    Some(rest) if !rest.is_zero() => Next::Wait(Some(rest)),
+                    _ => Next::Group,
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Batch, Draft, Local, LocalOptions, Plan, Stamp, Store, View, commit};
+
+    struct Waits(Urgency);
+
+    impl Plan for Waits {
+        type Done = Stamp;
+        type Refusal = Error;
+
+        fn draft(&self, _: &View<'_>) -> crate::Result<Draft<Stamp>> {
+            Ok(Draft::new(|stamp, batch: &mut Batch| {
+                batch.put(b"k".to_vec(), "v");
+                stamp
+            }))
+        }
+
+        fn urgency(&self) -> Urgency {
+            self.0
+        }
+    }
+
+    /// The line of a store after `urgencies` were handed in, `since` after the
+    /// last sync.
+    fn next(urgencies: &[Urgency], since: Option<Duration>, closed: bool) -> Next {
+        let options = LocalOptions { manual: true, ..LocalOptions::default() };
+        let store = Local::memory(options).unwrap();
+        for urgency in urgencies {
+            let _ticket = commit(&store, Bucket(1), Waits(*urgency));
+        }
+        let synced = instant();
+        let mut line = lock(&store.shared.queue.line);
+        line.synced = since.map(|_| synced);
+        line.closed = closed;
+        line.next(synced + since.unwrap_or_default())
+    }
+
+    #[test]
+    fn riders_alone_start_a_group_only_when_nothing_was_synced_for_a_while() {
+        use Urgency::{Now, Rides};
+        let ms = |ms| Some(Duration::from_millis(ms));
+        assert_eq!(next(&[], ms(0), false), Next::Wait(None));
+        assert_eq!(next(&[Now], ms(0), false), Next::Group);
+        assert_eq!(next(&[Rides], None, false), Next::Group);
+        assert_eq!(next(&[Rides], ms(0), false), Next::Wait(ms(50)));
+        assert_eq!(next(&[Rides], ms(49), false), Next::Wait(ms(1)));
+        assert_eq!(next(&[Rides], ms(50), false), Next::Group);
+        assert_eq!(next(&[Rides, Now], ms(0), false), Next::Group);
+    }
+
+    #[test]
+    fn a_closed_queue_is_emptied_at_once() {
+        let just_now = Some(Duration::ZERO);
+        assert_eq!(next(&[Urgency::Rides], just_now, true), Next::Group);
+        assert_eq!(next(&[], just_now, true), Next::End);
+    }
+
+    #[test]
+    fn a_written_group_lets_the_riders_rest() {
+        let store = Local::memory(LocalOptions { manual: true, ..LocalOptions::default() });
+        let store = store.unwrap();
+        lock(&store.shared.queue.line).synced = None;
+        let ticket = commit(&store, Bucket(1), Waits(Urgency::Now));
+        store.begin_group();
+        store.publish_group();
+        ticket.wait().unwrap();
+        assert!(lock(&store.shared.queue.line).synced.is_some());
+        store.close().unwrap();
     }
 }

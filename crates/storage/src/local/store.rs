@@ -163,6 +163,7 @@ impl<B: Backend> Shared<B> {
             self.failed(turn, error.clone());
             return Err(error);
         }
+        self.queue.synced();
         lock(&self.state).clock.leased(lease);
         Ok(())
     }

@@ -4,7 +4,9 @@ use std::sync::atomic::Ordering;
 
 use super::{Act, Bench, Check, HERE, Refusal, START, appends, creates, draft, puts, range, scan};
 use crate::tally::{CELLS, Change, Count, Tally};
-use crate::{Bucket, Cleared, Error, Head, KEY_BYTES_MAX, Plan, Room, Stamp, Store, View, commit};
+use crate::{
+    Bucket, Cleared, Error, Head, KEY_BYTES_MAX, Plan, Room, Stamp, Store, Urgency, View, commit,
+};
 
 pub(super) const CHECKS: &[Check] = &[
     a_commit_is_visible_when_it_is_answered,
@@ -29,6 +31,7 @@ pub(super) const CHECKS: &[Check] = &[
     the_stores_own_bucket_is_closed,
     a_plan_that_panics_takes_only_itself,
     a_closed_store_answers_unavailable,
+    a_rider_is_committed_without_company,
 ];
 
 fn a_commit_is_visible_when_it_is_answered(bench: &Bench) {
@@ -202,7 +205,8 @@ fn a_full_disk_refuses_what_grows_only(bench: &Bench) {
     assert_eq!(bench.get(HERE, "a").as_deref(), Some("1"));
 
     let act = |_: &View<'_>| Ok(draft(|_, batch| batch.delete(b"a".to_vec())));
-    commit(&*bench.store, HERE, Act { act, room: Room::Frees }).wait().unwrap();
+    let act = Act { draft: act, room: Room::Frees, urgency: Urgency::Now };
+    commit(&*bench.store, HERE, act).wait().unwrap();
     assert_eq!(bench.get(HERE, "a"), None);
 
     bench.setup.free.store(u64::MAX, Ordering::SeqCst);
@@ -289,4 +293,11 @@ fn a_closed_store_answers_unavailable(bench: &Bench) {
     assert!(matches!(bench.store.writable(), Err(Error::Unavailable(_))));
     assert!(bench.store.snapshot().is_err());
     assert_eq!(bench.store.close(), Ok(()));
+}
+
+fn a_rider_is_committed_without_company(bench: &Bench) {
+    bench.put(HERE, "a", "1");
+    let rider = bench.submit_rider(HERE, puts("a", "2"));
+    assert_eq!(rider.wait().unwrap().lsn, 2);
+    assert_eq!(bench.get(HERE, "a").as_deref(), Some("2"));
 }

@@ -20,7 +20,7 @@ use bytes::Bytes;
 use crate::clock::HandWall;
 use crate::{
     Backend, Batch, Bucket, Direction, Draft, Error, KeyRange, Local, LocalOptions, Pair, Plan,
-    Result, Room, Second, Snapshot, Stamp, Store, Ticket, View, commit,
+    Result, Room, Second, Snapshot, Stamp, Store, Ticket, Urgency, View, commit,
 };
 
 /// When every check starts.
@@ -107,7 +107,15 @@ impl Bench {
     where
         F: Fn(&View<'_>) -> Outcome + Send + 'static,
     {
-        commit(&*self.store, bucket, Act { act, room: Room::Grows })
+        commit(&*self.store, bucket, Act { draft: act, room: Room::Grows, urgency: Urgency::Now })
+    }
+
+    /// Hands in a write that rides.
+    fn submit_rider<F>(&self, bucket: Bucket, act: F) -> Ticket<Act<F>>
+    where
+        F: Fn(&View<'_>) -> Outcome + Send + 'static,
+    {
+        commit(&*self.store, bucket, Act { draft: act, room: Room::Frees, urgency: Urgency::Rides })
     }
 
     /// Commits `key` = `value`.
@@ -144,8 +152,9 @@ impl From<Error> for Refusal {
 
 /// A plan made of a function.
 struct Act<F> {
-    act: F,
+    draft: F,
     room: Room,
+    urgency: Urgency,
 }
 
 impl<F: Fn(&View<'_>) -> Outcome + Send + 'static> Plan for Act<F> {
@@ -153,11 +162,15 @@ impl<F: Fn(&View<'_>) -> Outcome + Send + 'static> Plan for Act<F> {
     type Refusal = Refusal;
 
     fn draft(&self, view: &View<'_>) -> Outcome {
-        (self.act)(view)
+        (self.draft)(view)
     }
 
     fn room(&self) -> Room {
         self.room
+    }
+
+    fn urgency(&self) -> Urgency {
+        self.urgency
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::{Bench, Check, HERE, Refusal, START, appends, creates, draft, keys, puts, range};
 use crate::clock::Step;
-use crate::{Bucket, Direction, View};
+use crate::{Bucket, Direction, Error, View};
 
 pub(super) const CHECKS: &[Check] = &[
     nobody_sees_a_group_before_it_is_published,
@@ -20,6 +20,11 @@ pub(super) const CHECKS: &[Check] = &[
     a_job_sees_what_the_jobs_before_it_counted,
     a_draft_past_its_time_is_drafted_at_the_groups_time,
     one_group_serves_all_buckets,
+    riders_go_along_after_the_others,
+    riders_go_alone_when_nobody_else_writes,
+    a_rider_is_judged_like_any_other,
+    too_many_riders_are_refused,
+    a_closing_store_takes_its_riders_along,
 ];
 
 fn nobody_sees_a_group_before_it_is_published(bench: &Bench) {
@@ -253,4 +258,53 @@ fn one_group_serves_all_buckets(bench: &Bench) {
         assert_eq!(ticket.wait().unwrap().lsn, 1);
     }
     assert_eq!(bench.store.figures().groups, before + 1);
+}
+
+fn riders_go_along_after_the_others(bench: &Bench) {
+    let rider = bench.submit_rider(HERE, appends("a", "rider"));
+    let other = bench.submit(HERE, appends("a", "other "));
+    let before = bench.store.figures().groups;
+    bench.store.begin_group();
+    bench.store.publish_group();
+    assert_eq!(other.wait().unwrap().lsn, 1);
+    assert_eq!(rider.wait().unwrap().lsn, 2);
+    assert_eq!(bench.get(HERE, "a").as_deref(), Some("other rider"));
+    assert_eq!(bench.store.figures().groups, before + 1);
+}
+
+fn riders_go_alone_when_nobody_else_writes(bench: &Bench) {
+    let riders =
+        [bench.submit_rider(HERE, puts("a", "1")), bench.submit_rider(HERE, puts("b", "1"))];
+    bench.store.begin_group();
+    bench.store.publish_group();
+    let lsns: Vec<u64> = riders.into_iter().map(|rider| rider.wait().unwrap().lsn).collect();
+    assert_eq!(lsns, [1, 2]);
+}
+
+fn a_rider_is_judged_like_any_other(bench: &Bench) {
+    let rider = bench.submit_rider(HERE, creates("a", "rider"));
+    let other = bench.submit(HERE, puts("a", "other"));
+    bench.store.begin_group();
+    bench.store.publish_group();
+    assert!(other.wait().is_ok());
+    assert_eq!(rider.wait(), Err(Refusal::Said("it is there".to_owned())));
+}
+
+fn too_many_riders_are_refused(bench: &Bench) {
+    let riders: Vec<_> = (0..1000).map(|_| bench.submit_rider(HERE, puts("a", "1"))).collect();
+    let other = bench.submit(HERE, puts("b", "1"));
+    bench.store.begin_group();
+    bench.store.publish_group();
+    assert!(other.wait().is_ok());
+    let outcomes: Vec<_> = riders.into_iter().map(super::Ticket::wait).collect();
+    let refused =
+        |outcome: &Result<_, _>| matches!(outcome, Err(Refusal::Storage(Error::Unavailable(_))));
+    assert!(outcomes.iter().take(100).all(Result::is_ok));
+    assert!(outcomes.iter().skip(500).all(refused));
+}
+
+fn a_closing_store_takes_its_riders_along(bench: &Bench) {
+    let rider = bench.submit_rider(HERE, puts("a", "1"));
+    bench.store.close().unwrap();
+    assert_eq!(rider.wait().unwrap().lsn, 1);
 }

@@ -203,9 +203,19 @@ impl Oracle {
         self.items.insert(place, Item { ts, ttl, email, shown, slice, dead: false });
     }
 
-    /// What is dead leaves no trace.
-    pub(super) fn purge(&mut self) {
+    /// Who is dead.
+    pub(super) fn dead(&self) -> Vec<(Place, Bytes)> {
+        let dead = self.items.iter().filter(|(_, item)| item.dead);
+        dead.map(|(place, item)| (*place, item.shown.clone())).collect()
+    }
+
+    /// Those who were dead leave no trace.
+    pub(super) fn purge(&mut self, dead: &[(Place, Bytes)]) {
         self.changed = true;
-        self.items.retain(|_, item| !item.dead);
+        for (place, shown) in dead {
+            if self.items.get(place).is_some_and(|item| item.shown == *shown) {
+                self.items.remove(place);
+            }
+        }
     }
 }

@@ -19,7 +19,7 @@ use super::oracle::{Definition, Oracle};
 use super::steps::{Act, Default, History, Place, Step, Ttl, Write};
 use crate::operation::{self, Condition, ItemAddress, Operation, Page, Part, WriteItem};
 use crate::reply::Reply;
-use crate::tests::server::{Server, Ticket, at, change_of_default, partition_key, text};
+use crate::tests::server::{Purge, Server, Ticket, at, change_of_default, partition_key, text};
 
 const UNIQUE: &[&str] = &["/email"];
 
@@ -57,6 +57,8 @@ struct Play {
     wall_max: u64,
     /// A crash lets time stand up to a lease ahead.
     crashed: bool,
+    /// Whether the background purge rests.
+    paused: bool,
     definition: Definition,
     waiting: Vec<Job>,
     group: Option<Group>,
@@ -99,6 +101,7 @@ impl Play {
             wall: now,
             wall_max: now,
             crashed: false,
+            paused: false,
             definition: Definition::default(),
             waiting: Vec::new(),
             group: None,
@@ -122,15 +125,26 @@ impl Play {
             Step::Wall(seconds) => {
                 self.wall = self.wall.saturating_add_signed(*seconds);
                 self.wall_max = self.wall_max.max(self.wall);
-                self.server.clock(self.wall);
+                self.server.wall().set(self.wall);
                 Ok(())
             }
             Step::Default(default) => {
                 self.change_default(*default);
                 Ok(())
             }
-            Step::Purge(meanwhile) => self.purge(meanwhile.as_ref()),
+            Step::Purge(meanwhile) => self.purge(Purge::AllAtOnce, meanwhile.as_ref()),
+            Step::Turns(meanwhile) => {
+                // The background looks at a clock that no group holds back.
+                self.publish()?;
+                self.purge(Purge::InTurns, meanwhile.as_ref())
+            }
+            Step::Pause(paused) => {
+                self.server.steer_purge(*paused);
+                self.paused = *paused;
+                Ok(())
+            }
             Step::Restart => {
+                self.paused = false;
                 self.settle()?;
                 self.server.restart();
                 Ok(())
@@ -140,6 +154,7 @@ impl Play {
                 self.group = None;
                 self.server.crash(*crash);
                 self.crashed = true;
+                self.paused = false;
                 self.finish_change()?;
                 self.check_stored()
             }
@@ -298,16 +313,18 @@ impl Play {
         Ok(())
     }
 
-    /// Everything dead goes. Its first commit takes the writes along that
+    /// Who is dead now goes. The first commit takes the writes along that
     /// waited before, and the one that is handed in meanwhile.
-    fn purge(&mut self, meanwhile: Option<&Write>) -> Outcome {
+    fn purge(&mut self, by: Purge, meanwhile: Option<&Write>) -> Outcome {
         if self.change.is_some() {
             self.settle()?;
         }
         self.pass_time()?;
+        let rests = by == Purge::InTurns && self.paused;
+        let dead = if rests { Vec::new() } else { self.oracle.dead() };
         let submitted = self.server.submitted();
         let mut ticket = None;
-        let pumped = self.server.purge_while(|| {
+        let pumped = self.server.purge_while(by, || {
             ticket = meanwhile.map(|write| self.server.hand_in(operation(write)));
         });
         if pumped {
@@ -325,7 +342,7 @@ impl Play {
             self.is_published(submitted)?;
         }
         self.pass_time()?;
-        self.oracle.purge();
+        self.oracle.purge(&dead);
         Ok(())
     }
 
@@ -364,7 +381,7 @@ impl Play {
     }
 
     fn check_stored(&mut self) -> Outcome {
-        self.server.check().map_err(|error| error.to_string())
+        self.server.engine().check().map(|_| ()).map_err(|error| error.to_string())
     }
 
     /// Asks, at the time that the oracle knows.

@@ -83,6 +83,10 @@ pub(super) enum Step {
     Default(Default),
     /// Everything dead goes; with a write that is handed in meanwhile.
     Purge(Option<Write>),
+    /// The same, but it is the background that does it.
+    Turns(Option<Write>),
+    /// The background rests, or goes on.
+    Pause(bool),
     /// The server stops and starts.
     Restart,
     /// The server is gone, and another one starts on its disk.
@@ -118,6 +122,12 @@ impl fmt::Display for Step {
             Step::Default(Some(default)) => write!(f, "hand in: default {default}"),
             Step::Purge(None) => write!(f, "purge"),
             Step::Purge(Some(write)) => write!(f, "purge, and meanwhile: {write}"),
+            Step::Turns(None) => write!(f, "turns of the background purge"),
+            Step::Turns(Some(write)) => {
+                write!(f, "turns of the background purge, and meanwhile: {write}")
+            }
+            Step::Pause(true) => write!(f, "pause the purge"),
+            Step::Pause(false) => write!(f, "resume the purge"),
             Step::Restart => write!(f, "stop and start"),
             Step::Crash(crash) => write!(f, "crash: {crash:?}"),
         }
@@ -177,16 +187,20 @@ impl Random {
     fn step(&mut self, mark: u64) -> Step {
         match self.below(100) {
             0..36 => Step::Write(self.write(mark)),
-            36..54 => Step::Commit,
-            54..60 => Step::Begin,
-            60..67 => Step::Publish,
-            67..82 => Step::Wall(self.seconds()),
-            82..89 => {
+            36..51 => Step::Commit,
+            51..56 => Step::Begin,
+            56..62 => Step::Publish,
+            62..77 => Step::Wall(self.seconds()),
+            77..84 => {
                 let seconds = 1 + self.below(7).cast_signed();
                 Step::Default(self.pick(&[None, Some(-1), Some(seconds), Some(seconds)]))
             }
-            89..92 => Step::Purge(None),
-            92..95 => Step::Purge(Some(self.write(mark))),
+            84..86 => Step::Purge(None),
+            86..88 => Step::Purge(Some(self.write(mark))),
+            88..90 => Step::Turns(None),
+            90..93 => Step::Turns(Some(self.write(mark))),
+            93 => Step::Pause(true),
+            94 => Step::Pause(false),
             95 => Step::Restart,
             96..98 => Step::Crash(Crash::PowerCut),
             _ => Step::Crash(Crash::Kill),

@@ -12,7 +12,7 @@ use dayfly_storage::{Bucket, Cleared, Figures, Job, KeyRange, Result, Snapshot, 
 /// Longer than any write takes.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-pub(crate) struct Watched {
+pub(crate) struct Counted {
     store: Box<dyn Stepped>,
     seen: Mutex<Seen>,
     changed: Condvar,
@@ -25,7 +25,7 @@ struct Seen {
 }
 
 /// Tells, when dropped, that what was done is done.
-pub(crate) struct Done<'a>(&'a Watched);
+pub(crate) struct Done<'a>(&'a Counted);
 
 impl Drop for Done<'_> {
     fn drop(&mut self) {
@@ -34,9 +34,9 @@ impl Drop for Done<'_> {
     }
 }
 
-impl Watched {
+impl Counted {
     pub(crate) fn new(store: Box<dyn Stepped>) -> Self {
-        Watched { store, seen: Mutex::default(), changed: Condvar::new() }
+        Counted { store, seen: Mutex::default(), changed: Condvar::new() }
     }
 
     fn seen(&self) -> MutexGuard<'_, Seen> {
@@ -74,7 +74,7 @@ impl Watched {
     }
 }
 
-impl Stepped for Watched {
+impl Stepped for Counted {
     fn begin_group(&self) {
         self.store.begin_group();
     }
@@ -84,7 +84,7 @@ impl Stepped for Watched {
     }
 }
 
-impl Store for Watched {
+impl Store for Counted {
     fn submit(&self, bucket: Bucket, job: Box<dyn Job>) {
         self.store.submit(bucket, job);
         self.seen().submitted += 1;

@@ -1,0 +1,220 @@
+//! Commands: what `dayfly` does instead of serving.
+//!
+//! A command asks the admin API of a server that runs, and shows the answer to
+//! a person, or as it is with `--json`.
+
+mod client;
+mod show;
+
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::{Value, json};
+
+use self::client::Client;
+
+/// What to do instead of serving.
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Shows time to live in a running server: how it stands, what expires
+    /// when, and why.
+    Ttl(Ttl),
+}
+
+/// Time to live in a running server.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Ttl {
+    #[command(subcommand)]
+    ask: Ask,
+
+    #[command(flatten)]
+    server: Server,
+}
+
+/// Where the server is.
+#[derive(Clone, Debug, Args)]
+struct Server {
+    /// Where the server listens.
+    #[arg(long, global = true, env = "DAYFLY_ENDPOINT", value_name = "URL")]
+    #[arg(default_value = "http://127.0.0.1:8081")]
+    endpoint: String,
+
+    /// The account key, or the key that only reads. Without it, the key every
+    /// emulator uses, for a server on this machine.
+    #[arg(long, global = true, env = "DAYFLY_KEY", hide_env_values = true, value_name = "BASE64")]
+    key: Option<String>,
+
+    /// For https: a file with the certificate to trust, such as the one the
+    /// server has at /_explorer/emulator.pem.
+    #[arg(long, global = true, env = "DAYFLY_CA", value_name = "FILE")]
+    ca: Option<PathBuf>,
+
+    /// Prints the answer as the server sent it.
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+/// A question.
+#[derive(Clone, Debug, Subcommand)]
+enum Ask {
+    /// How time to live stands in a container.
+    Status {
+        /// The container, as DATABASE/CONTAINER.
+        #[arg(value_name = "DB/COLL")]
+        container: Container,
+    },
+    /// What expires when, if nothing is written.
+    Forecast {
+        /// The container, as DATABASE/CONTAINER.
+        #[arg(value_name = "DB/COLL")]
+        container: Container,
+        /// How many stretches of time, at most 1000.
+        #[arg(long, default_value_t = 24, value_name = "COUNT")]
+        buckets: u32,
+        /// How long each is.
+        #[arg(long, default_value_t = 3600, value_name = "SECONDS")]
+        bucket_seconds: u32,
+    },
+    /// What another defaultTtl would expire; nothing is changed.
+    Whatif {
+        /// The container, as DATABASE/CONTAINER.
+        #[arg(value_name = "DB/COLL")]
+        container: Container,
+        /// The default: a number of seconds, -1, or off.
+        #[arg(value_name = "DEFAULT_TTL", allow_hyphen_values = true)]
+        default: String,
+    },
+    /// Why an item lives, until when, or why not.
+    Explain {
+        /// The container, as DATABASE/CONTAINER.
+        #[arg(value_name = "DB/COLL")]
+        container: Container,
+        /// The item's id.
+        #[arg(value_name = "ID", allow_hyphen_values = true)]
+        id: String,
+        /// The item's partition key, as a JSON array, such as `["x"]`.
+        #[arg(value_name = "PARTITION_KEY")]
+        partition_key: String,
+    },
+    /// Removes from the disk what has expired until now. Nobody sees a
+    /// difference but in the figures.
+    Purge {
+        /// The container, as DATABASE/CONTAINER.
+        #[arg(value_name = "DB/COLL")]
+        container: Container,
+    },
+}
+
+/// A container, by the names of its database and itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Container(String, String);
+
+impl std::str::FromStr for Container {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Container, &'static str> {
+        match text.split_once('/') {
+            Some((database, name))
+                if !database.is_empty() && !name.is_empty() && !name.contains('/') =>
+            {
+                Ok(Container(database.to_owned(), name.to_owned()))
+            }
+            _ => Err("it must be DATABASE/CONTAINER, such as shop/carts"),
+        }
+    }
+}
+
+impl std::fmt::Display for Container {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.0, self.1)
+    }
+}
+
+impl Container {
+    /// The path of its time to live.
+    fn path(&self) -> String {
+        format!("/_admin/v1/containers/{}/{}/ttl", encoded(&self.0), encoded(&self.1))
+    }
+}
+
+fn encoded(text: &str) -> String {
+    utf8_percent_encode(text, NON_ALPHANUMERIC).to_string()
+}
+
+impl Ask {
+    /// The path to ask, and what to send there, if it is not only read.
+    fn request(&self) -> (String, Option<Value>) {
+        match self {
+            Ask::Status { container } => (container.path(), None),
+            Ask::Forecast { container, buckets, bucket_seconds } => {
+                let path = container.path();
+                let path =
+                    format!("{path}/forecast?buckets={buckets}&bucketSeconds={bucket_seconds}");
+                (path, None)
+            }
+            Ask::Whatif { container, default } => {
+                (format!("{}/whatif?defaultTtl={}", container.path(), encoded(default)), None)
+            }
+            Ask::Explain { container, id, partition_key } => {
+                let (id, key) = (encoded(id), encoded(partition_key));
+                (format!("{}/explain?id={id}&partitionKey={key}", container.path()), None)
+            }
+            Ask::Purge { container } => (
+                "/_admin/v1/purge/run".to_owned(),
+                Some(json!({"container": container.to_string()})),
+            ),
+        }
+    }
+
+    /// The answer, for a person.
+    fn show(&self, answer: &Value) -> String {
+        match self {
+            Ask::Status { container } => show::status(&container.to_string(), answer),
+            Ask::Forecast { .. } => show::forecast(answer),
+            Ask::Whatif { default, .. } => show::what_if(default, answer),
+            Ask::Explain { .. } => show::explain(answer),
+            Ask::Purge { .. } => show::purge(answer),
+        }
+    }
+}
+
+impl Command {
+    /// Asks, and prints the answer; or says in a sentence why there is none.
+    pub(crate) fn run(self) -> Result<(), String> {
+        let Command::Ttl(Ttl { ask, server }) = self;
+        let client = Client::new(&server.endpoint, server.key, server.ca.as_deref())?;
+        let (path, body) = ask.request();
+        let answer = client.ask(&path, body.as_ref())?;
+        if server.json {
+            return print(&format!("{answer}\n"));
+        }
+        let value = serde_json::from_str(&answer)
+            .map_err(|_| "The server's answer is not JSON: is it a dayfly?".to_owned())?;
+        print(&ask.show(&value))
+    }
+}
+
+fn print(text: &str) -> Result<(), String> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        // Whoever read has read enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        outcome => outcome.map_err(|error| format!("The answer could not be printed: {error}.")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_taken_apart_and_written_into_paths() {
+        let container: Container = "my shop/a?b#c".parse().unwrap();
+        assert_eq!(container.path(), "/_admin/v1/containers/my%20shop/a%3Fb%23c/ttl");
+        for wrong in ["", "a", "/", "a/", "/a", "a/b/c"] {
+            assert!(wrong.parse::<Container>().is_err(), "{wrong}");
+        }
+    }
+}

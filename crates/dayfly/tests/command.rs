@@ -1,0 +1,263 @@
+//! `dayfly ttl`, against the real server.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "a test may panic"
+)]
+#![allow(dead_code, reason = "each test file uses its part of the common one")]
+
+mod common;
+
+use std::net::TcpListener;
+
+use common::{OWN_KEY, Server, dayfly, send};
+
+/// Where the clock stands.
+const NOW: u64 = 4_000_000_000;
+
+/// A server whose clock stands still, with a container `my shop/carts` and two
+/// items.
+fn server() -> Server {
+    let server = Server::start(&["--test-clock", "--ttl-change-guard", "50"]);
+    clock(&server, r#"{"frozen":true}"#);
+    clock(&server, &format!(r#"{{"now":{NOW}}}"#));
+    fill(&server);
+    server
+}
+
+fn clock(server: &Server, step: &str) {
+    admin(server, "clock", step);
+}
+
+/// A call of the admin API.
+fn admin(server: &Server, call: &str, body: &str) {
+    let key = server.banner.split("AccountKey=").nth(1).unwrap().split(';').next().unwrap();
+    let mut client = server.connect();
+    client.send(format!(
+        "POST /_admin/v1/{call} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {key}\r\n\
+         content-length: {}\r\n\r\n{body}",
+        body.len()
+    ));
+    assert_eq!(client.answer().status, 200);
+}
+
+fn fill(server: &Server) {
+    let container = r#"{"id":"carts","partitionKey":{"paths":["/pk"]},"defaultTtl":3600}"#;
+    assert_eq!(send(server, "POST", "/dbs", r#"{"id":"my shop"}"#).status, 201);
+    assert_eq!(send(server, "POST", "/dbs/my%20shop/colls", container).status, 201);
+    for item in [r#"{"id":"a b","pk":"x"}"#, r#"{"id":"b","pk":"x","ttl":30}"#] {
+        assert_eq!(send(server, "POST", "/dbs/my%20shop/colls/carts/docs", item).status, 201);
+    }
+}
+
+fn endpoint(server: &Server) -> String {
+    format!("http://127.0.0.1:{}", server.port)
+}
+
+/// What a command prints that ends well.
+fn says(server: &Server, arguments: &[&str]) -> String {
+    let mut command = dayfly(&["ttl"]);
+    let output = command.args(arguments).args(["--endpoint", &endpoint(server)]).output().unwrap();
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), errors.as_str()), (Some(0), ""), "{arguments:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// What a command says that fails: one sentence.
+#[track_caller]
+fn fails(command: &mut std::process::Command, expected: &str) {
+    let output = command.output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(output.stdout.is_empty(), "{said}");
+    assert!(said.starts_with("dayfly: ") && said.contains(expected), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+}
+
+#[test]
+fn every_question_has_a_table() {
+    let server = server();
+    let status = says(&server, &["status", "my shop/carts"]);
+    for line in [
+        "container       my shop/carts\n",
+        "time            2096-10-02T07:06:40Z\n",
+        "default ttl     3600 s\n",
+        "live            2 items, ",
+        "to be purged    0 items, 0 B\n",
+    ] {
+        assert!(status.contains(line), "{line}: {status}");
+    }
+
+    let forecast = ["forecast", "my shop/carts", "--buckets", "2", "--bucket-seconds", "60"];
+    let forecast = says(&server, &forecast);
+    let lines: Vec<Vec<&str>> =
+        forecast.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(lines[0], ["from", "to", "items", "bytes", "with", "a", "ttl"]);
+    assert_eq!(lines[1][..3], ["2096-10-02T07:06:40Z", "2096-10-02T07:07:40Z", "1"]);
+    assert_eq!(lines[2][2..], ["0", "0", "B", "0"]);
+    assert_eq!(lines[3][..2], ["later", "1"]);
+    assert_eq!(lines.len(), 5, "{forecast}");
+
+    let what_if = says(&server, &["whatif", "my shop/carts", "-1"]);
+    assert!(what_if.starts_with("if the default were  -1\nexpire at once       0 items"));
+    assert!(what_if.contains("\nwithin an hour       1 item, "), "{what_if}");
+
+    let explain = says(&server, &["explain", "my shop/carts", "a b", r#"["x"]"#]);
+    assert!(explain.contains("state        live\n"), "{explain}");
+    assert!(explain.contains("expires      2096-10-02T08:06:40Z\n"), "{explain}");
+    assert!(explain.contains("the container's default of 3600 applies."), "{explain}");
+}
+
+#[test]
+fn what_has_expired_is_purged_when_asked() {
+    let server = server();
+    admin(&server, "purge/pause", "");
+    clock(&server, r#"{"advanceSeconds":30}"#);
+    let status = says(&server, &["status", "my shop/carts"]);
+    assert!(status.contains("the oldest expired at 2096-10-02T07:07:10Z\n"), "{status}");
+    assert!(
+        status.contains("\npurge           paused (An operator paused it.), 0 items"),
+        "{status}"
+    );
+    assert_eq!(says(&server, &["purge", "my shop/carts"]), "purged  1 item\n");
+    assert_eq!(says(&server, &["purge", "my shop/carts", "--json"]), "{\"purgedItems\":0}\n");
+    let status = says(&server, &["status", "my shop/carts"]);
+    assert!(status.contains("to be purged    0 items, 0 B\n"), "{status}");
+}
+
+#[test]
+fn with_json_the_answer_is_as_it_is() {
+    let server = server();
+    let status = says(&server, &["--json", "status", "my shop/carts"]);
+    assert_eq!(status.lines().count(), 1);
+    assert!(status.starts_with(&format!("{{\"now\":{NOW},\"defaultTtl\":3600,")), "{status}");
+    let explain = says(&server, &["explain", "my shop/carts", "b", r#"["x"]"#, "--json"]);
+    assert!(explain.contains(&format!("\"expiresAt\":{}", NOW + 30)), "{explain}");
+}
+
+#[test]
+fn what_the_server_refuses_is_one_sentence() {
+    let server = server();
+    let endpoint = endpoint(&server);
+    for (arguments, expected) in [
+        (&["status", "my shop/none"][..], "Entity with the specified id does not exist"),
+        (&["status", "none/carts"], "Owner resource does not exist"),
+        (&["whatif", "my shop/carts", "0"], "The parameter 'defaultTtl' has the value '0'"),
+        (&["forecast", "my shop/carts", "--buckets", "1001"], "'buckets'"),
+        (&["explain", "my shop/carts", "a", "x"], "must be a JSON array"),
+        (&["status", "my shop/carts", "--key", OWN_KEY], "dayfly: "),
+    ] {
+        let mut command = dayfly(&["ttl", "--endpoint", &endpoint]);
+        fails(command.args(arguments), expected);
+    }
+}
+
+#[test]
+fn a_server_that_is_not_there_is_one_sentence() {
+    // A port that was free a moment ago.
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let endpoint = format!("http://127.0.0.1:{port}");
+    let mut command = dayfly(&["ttl", "status", "a/b"]);
+    let expected = format!("The server at {endpoint} cannot be asked: ");
+    fails(command.env("DAYFLY_ENDPOINT", &endpoint), &expected);
+}
+
+#[test]
+fn over_https_the_certificate_is_given() {
+    let server = server();
+    let endpoint = format!("https://localhost:{}", server.port);
+    fails(
+        &mut dayfly(&["ttl", "status", "my shop/carts", "--endpoint", &endpoint]),
+        &format!("the server has its own at {endpoint}/_explorer/emulator.pem."),
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let ca = folder.path().join("ca.pem");
+    std::fs::write(&ca, server.get("/_explorer/emulator.pem").body).unwrap();
+    let mut command = dayfly(&["ttl", "status", "my shop/carts", "--endpoint", &endpoint, "--ca"]);
+    let output = command.arg(&ca).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(String::from_utf8(output.stdout).unwrap().contains("my shop/carts"));
+
+    // Another server's certificate is not trusted.
+    let other = Server::start(&[]);
+    std::fs::write(&ca, other.get("/_explorer/emulator.pem").body).unwrap();
+    let mut command = dayfly(&["ttl", "status", "my shop/carts", "--endpoint", &endpoint, "--ca"]);
+    fails(command.arg(&ca), "cannot be asked: ");
+}
+
+#[test]
+fn the_environment_serves_the_server_and_the_commands() {
+    let mut command = dayfly(&[]);
+    command.envs([("DAYFLY_MEMORY", "1"), ("DAYFLY_LISTEN", "127.0.0.1:0")]);
+    command.envs([("DAYFLY_TTL_CHANGE_DELAY", "60"), ("DAYFLY_ENDPOINT", "http://127.0.0.1:1")]);
+    let server = Server::spawn(command.env("DAYFLY_KEY", OWN_KEY));
+
+    let mut ask = dayfly(&["ttl", "status", "a/b"]);
+    ask.envs([("DAYFLY_MEMORY", "1"), ("DAYFLY_LISTEN", "127.0.0.1:0")]);
+    ask.env("DAYFLY_ENDPOINT", endpoint(&server));
+    // The key is taken from the environment: it is the container that is missing.
+    fails(ask.env("DAYFLY_KEY", OWN_KEY), "Owner resource does not exist");
+}
+
+#[test]
+fn unknown_commands_are_refused() {
+    for arguments in
+        [&["more"][..], &["ttl", "more"], &["ttl"], &["--memory", "ttl", "status", "a/b"]]
+    {
+        let output = dayfly(arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(output.stdout.is_empty(), "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_change_over_the_guard_is_refused() {
+    let server = server();
+    clock(&server, r#"{"advanceSeconds":10}"#);
+    let change = |ttl: u32| {
+        let body =
+            format!(r#"{{"id":"carts","partitionKey":{{"paths":["/pk"]}},"defaultTtl":{ttl}}}"#);
+        send(&server, "PUT", "/dbs/my%20shop/colls/carts", &body)
+    };
+    assert_eq!(change(10).status, 200, "one of two is half of them");
+    assert_eq!(change(3600).status, 200);
+    clock(&server, r#"{"advanceSeconds":15}"#);
+    assert_eq!(send(&server, "DELETE", "/dbs/my%20shop/colls/carts/docs/b", "").status, 204);
+    let item = r#"{"id":"c","pk":"x"}"#;
+    assert_eq!(send(&server, "POST", "/dbs/my%20shop/colls/carts/docs", item).status, 201);
+    clock(&server, r#"{"advanceSeconds":5}"#);
+    change(5).is_error(412, "PreconditionFailed");
+    assert_eq!(change(6).status, 200);
+}
+
+#[test]
+fn a_delayed_change_is_shown() {
+    let server = Server::start(&["--ttl-change-delay", "60"]);
+    fill(&server);
+    let body = r#"{"id":"carts","partitionKey":{"paths":["/pk"]},"defaultTtl":5}"#;
+    let replaced = send(&server, "PUT", "/dbs/my%20shop/colls/carts", body);
+    assert!(
+        replaced.body.contains(r#""_pendingDefaultTtl":{"defaultTtl":5,"at":"#),
+        "{replaced:?}"
+    );
+    let status = says(&server, &["status", "my shop/carts"]);
+    assert!(status.contains("default ttl     3600 s\npending         5 s from 20"), "{status}");
+}
+
+#[test]
+fn a_part_of_the_figures_is_recounted_after_the_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = Server::start_in(folder.path(), &[]);
+    fill(&first);
+    first.terminate();
+    assert_eq!(first.ended().code(), Some(0));
+
+    let second = Server::start_in(folder.path(), &[]);
+    let found = |result: &str| format!("dayfly_figures_recounts_total{{result=\"{result}\"}} 1\n");
+    let mut metrics = String::new();
+    while !metrics.contains(&found("right")) {
+        metrics = second.get("/metrics").body;
+        assert!(!metrics.contains(&found("wrong")) && !metrics.contains(&found("left_out")));
+    }
+}

@@ -1,0 +1,351 @@
+//! One commit of the purge: what is due in a bucket, from the cursors on.
+//!
+//! The cursors are committed with the deletes. Below a cursor nothing is left
+//! to die, and nothing can appear: new versions come later in the feed, and a
+//! new `ttl` ends after now. Whether an item is dead is judged once more by
+//! the commit, so a write that came first wins.
+
+use bytes::{Buf, BufMut, Bytes};
+use dayfly_model::ttl::{ContainerTtl, Life, Policy};
+use dayfly_model::{Timestamp, charge};
+use dayfly_storage::{
+    Batch, Bucket, Direction, Draft, Error, Plan, Result, Room, Second, Snapshot, Stamp, Urgency,
+    View,
+};
+
+use super::pacer::Pace;
+use crate::head::State;
+use crate::items::Seen;
+use crate::keys::{self, ItemKey};
+use crate::record::{FeedRow, Record};
+
+/// How many feed rows are read at once.
+const ROWS: usize = 64;
+/// How often one look reads that many, if none of them is due.
+const STRIDES: usize = 64;
+
+/// How far the purge of a bucket has come.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Cursor {
+    /// The last feed version looked at.
+    feed: u64,
+    /// The last queue row looked at.
+    due: Option<Vec<u8>>,
+}
+
+impl Cursor {
+    fn encode(&self) -> Bytes {
+        let mut bytes = Vec::new();
+        bytes.put_u64(self.feed);
+        bytes.put_slice(self.due.as_deref().unwrap_or_default());
+        bytes.into()
+    }
+
+    fn decode(mut bytes: Bytes) -> Cursor {
+        let feed = bytes.try_get_u64().unwrap_or_default();
+        Cursor { feed, due: (!bytes.is_empty()).then(|| bytes.to_vec()) }
+    }
+}
+
+/// What a look at a bucket found.
+pub(super) enum Look {
+    /// The bucket is no container's.
+    Gone,
+    /// This is due, or at least stepped over; `more` is due beside it.
+    Due {
+        /// What to commit.
+        unit: Unit,
+        /// Whether more is due than the unit takes.
+        more: bool,
+        /// When something is due after that, if `more` is not.
+        next: Option<Second>,
+    },
+    /// Nothing is due before this second; `None`: nothing is to come.
+    Nothing(Option<Second>),
+}
+
+/// One commit of the purge.
+pub(super) struct Unit {
+    candidates: Vec<Candidate>,
+    from: Cursor,
+    to: Cursor,
+    bytes_max: usize,
+    urgency: Urgency,
+}
+
+/// An item that is due, and where in its queue it stands.
+struct Candidate {
+    key: ItemKey,
+    place: Place,
+}
+
+enum Place {
+    Feed(u64),
+    Due(Vec<u8>),
+}
+
+/// What a unit did.
+pub(super) struct Buried {
+    /// How many items it removed.
+    pub(super) items: u64,
+    /// What deleting them would have cost.
+    pub(super) charge_ru: f64,
+    /// How long they were dead, in seconds, where that is known.
+    pub(super) lags: Vec<u64>,
+    /// The commit's time.
+    pub(super) at: Second,
+    /// Whether it stopped early, because the items are large.
+    pub(super) cut: bool,
+}
+
+/// What is due in both queues of `bucket`, at `until` if that is given.
+pub(super) fn look(
+    snapshot: &dyn Snapshot,
+    bucket: Bucket,
+    pace: Pace,
+    until: Option<Timestamp>,
+) -> Result<Look> {
+    let head = snapshot.head(bucket);
+    let state = State::of(&head);
+    if head.lsn == 0 || state.deleted {
+        return Ok(Look::Gone);
+    }
+    let now = Timestamp(snapshot.now());
+    let cuts = state.policy.cuts(until.map_or(now, |until| until.min(now)));
+    let stored = snapshot.get(bucket, &keys::purge_cursor())?;
+    let from = stored.map(Cursor::decode).unwrap_or_default();
+    let mut to = from.clone();
+
+    // When both queues have more than enough, each gets half.
+    let due = keys::due_between(from.due.as_deref(), cuts.explicit);
+    let mut due = snapshot.scan(bucket, &due, Direction::Forward, pace.items)?;
+    let mut more = due.len() == pace.items;
+    let feed_max = pace.items - due.len().min(pace.items / 2);
+    let feed = walk_feed(snapshot, bucket, cuts.inherit, feed_max, &mut to.feed)?;
+    due.truncate(pace.items - feed.candidates.len());
+    more |= feed.more;
+
+    let mut candidates = Vec::with_capacity(feed.candidates.len() + due.len());
+    let mut from_feed = feed.candidates.into_iter();
+    for (key, value) in due {
+        to.due = Some(key.to_vec());
+        candidates.extend(from_feed.next());
+        candidates
+            .push(Candidate { key: ItemKey::of_tail(&value), place: Place::Due(key.to_vec()) });
+    }
+    candidates.extend(from_feed);
+
+    let policy = state.policy.at(now);
+    let next = if more { None } else { next_after(snapshot, bucket, &to, policy)? };
+    if from == to {
+        return Ok(Look::Nothing(next));
+    }
+    let (bytes_max, urgency) = (pace.bytes(), pace.urgency);
+    let unit = Unit { candidates, from, to, bytes_max, urgency };
+    Ok(Look::Due { unit, more, next })
+}
+
+/// What a walk over the feed found.
+#[derive(Default)]
+struct Walk {
+    candidates: Vec<Candidate>,
+    more: bool,
+}
+
+/// Takes up to `items_max` items whose time is up from the feed, and moves the
+/// cursor `at`. Rows of items that do not live by the default are stepped over,
+/// many of them in one look.
+fn walk_feed(
+    snapshot: &dyn Snapshot,
+    bucket: Bucket,
+    cut: Timestamp,
+    items_max: usize,
+    at: &mut u64,
+) -> Result<Walk> {
+    let mut walk = Walk::default();
+    if cut == Timestamp(0) {
+        return Ok(walk);
+    }
+    // One row more than is taken, to see whether it is due too.
+    let mut rows_max = items_max + 1;
+    for _ in 0..STRIDES {
+        let range = keys::feed_after(*at);
+        let rows = snapshot.scan(bucket, &range, Direction::Forward, rows_max)?;
+        walk.more = rows.len() == rows_max;
+        for (key, value) in rows {
+            let row = FeedRow::decode(&value)?;
+            if row.ts > cut {
+                walk.more = false;
+                break;
+            }
+            if walk.candidates.len() == items_max {
+                walk.more = true;
+                break;
+            }
+            *at = keys::feed_version(&key).ok_or_else(broken)?;
+            if inherits(row.life) {
+                walk.candidates.push(Candidate { key: row.key, place: Place::Feed(*at) });
+            }
+        }
+        if !walk.more || !walk.candidates.is_empty() {
+            break;
+        }
+        rows_max = ROWS.max(items_max + 1);
+    }
+    Ok(walk)
+}
+
+/// When something is due again, with the cursors at `at` and nothing due now.
+///
+/// Looks a little further than the first row of the feed, so that an item
+/// which does not live by the default causes no look of its own.
+fn next_after(
+    snapshot: &dyn Snapshot,
+    bucket: Bucket,
+    at: &Cursor,
+    policy: Policy,
+) -> Result<Option<Second>> {
+    // Another default to come is to be looked at when it has come.
+    let pending = policy.pending.map(|pending| pending.at.0);
+    if !policy.default.is_on() {
+        return Ok(pending);
+    }
+    let due = keys::due_between(at.due.as_deref(), Timestamp(Second::MAX));
+    let due = snapshot.scan(bucket, &due, Direction::Forward, 1)?;
+    let explicit = due.first().and_then(|(key, _)| keys::due_second(key));
+    let ContainerTtl::Default(default) = policy.default else {
+        return Ok([explicit, pending].into_iter().flatten().min());
+    };
+
+    let feed = keys::feed_after(at.feed);
+    let rows = snapshot.scan(bucket, &feed, Direction::Forward, ROWS)?;
+    let is_all = rows.len() < ROWS;
+    let mut inherit = None;
+    for (_, value) in rows {
+        let row = FeedRow::decode(&value)?;
+        inherit = Some(row.ts);
+        if inherits(row.life) {
+            break;
+        }
+        if is_all {
+            inherit = None;
+        }
+    }
+    let inherit = inherit.map(|ts| ts.plus(default).0);
+    Ok([explicit, inherit, pending].into_iter().flatten().min())
+}
+
+fn inherits(life: Life) -> bool {
+    matches!(life, Life::Inherit(_) | Life::Opaque(_))
+}
+
+fn broken() -> Error {
+    Error::Corrupt("a queue row".to_owned())
+}
+
+impl Unit {
+    /// Up to where the unit goes that takes only the first `taken` candidates.
+    fn to(&self, taken: usize) -> Cursor {
+        if taken == self.candidates.len() {
+            return self.to.clone();
+        }
+        // The first of a queue that is left says that its end is not reached.
+        let left = || self.candidates.iter().skip(taken).map(|candidate| &candidate.place);
+        let mut to = self.to.clone();
+        if left().any(|place| matches!(place, Place::Feed(_))) {
+            to.feed = self.from.feed;
+        }
+        if left().any(|place| matches!(place, Place::Due(_))) {
+            to.due.clone_from(&self.from.due);
+        }
+        for candidate in self.candidates.iter().take(taken) {
+            match &candidate.place {
+                Place::Feed(version) => to.feed = to.feed.max(*version),
+                Place::Due(key) => to.due = to.due.max(Some(key.clone())),
+            }
+        }
+        to
+    }
+}
+
+impl Plan for Unit {
+    type Done = Buried;
+    type Refusal = Error;
+
+    fn draft(&self, view: &View<'_>) -> Result<Draft<Buried>> {
+        let state = State::of(view.head());
+        if view.head().lsn == 0 || state.deleted {
+            return Err(Error::Retry);
+        }
+        let cuts = state.policy.cuts(Timestamp(view.now()));
+        let mut dead = Vec::new();
+        let (mut bytes, mut taken) = (0, 0);
+        for candidate in &self.candidates {
+            if bytes >= self.bytes_max {
+                break;
+            }
+            taken += 1;
+            let Some(record) = view.get(candidate.key.record())? else { continue };
+            bytes += record.len();
+            if let Seen::Dead(record) = Seen::of(record, cuts)? {
+                dead.push((record, candidate.key.clone()));
+            }
+        }
+        let (to, cut) = (self.to(taken), taken < self.candidates.len());
+        Ok(Draft::new(move |stamp: Stamp, batch: &mut Batch| {
+            for (record, key) in &dead {
+                record.bury(batch, &key.partition(record.id()), key);
+            }
+            batch.put(keys::purge_cursor(), to.encode());
+            let records = || dead.iter().map(|(record, _)| record);
+            Buried {
+                items: dead.len() as u64,
+                charge_ru: records().map(charge_ru).sum(),
+                lags: records()
+                    .filter_map(|record| state.policy.died_at(record.life, Timestamp(stamp.ts)))
+                    .map(|died| stamp.ts.saturating_sub(died.0))
+                    .collect(),
+                at: stamp.ts,
+                cut,
+            }
+        }))
+    }
+
+    fn room(&self) -> Room {
+        Room::Frees
+    }
+
+    fn urgency(&self) -> Urgency {
+        self.urgency
+    }
+}
+
+fn charge_ru(record: &Record) -> f64 {
+    charge::of_delete(record.text().len(), 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_unit_that_stops_early_leaves_its_cursors_before_what_is_left() {
+        let feed = |version| Place::Feed(version);
+        let due = |key: &[u8]| Place::Due(key.to_vec());
+        let places = [feed(5), due(b"x1"), feed(6), due(b"x2"), feed(7)];
+        let candidates = places.map(|place| Candidate { key: ItemKey::of_tail(b"k"), place });
+        let unit = Unit {
+            candidates: candidates.into(),
+            from: Cursor { feed: 2, due: None },
+            to: Cursor { feed: 9, due: Some(b"x2".to_vec()) },
+            bytes_max: 1,
+            urgency: Urgency::Rides,
+        };
+        let cursor = |feed, due: Option<&[u8]>| Cursor { feed, due: due.map(<[u8]>::to_vec) };
+        assert_eq!(unit.to(0), cursor(2, None));
+        assert_eq!(unit.to(1), cursor(5, None));
+        assert_eq!(unit.to(3), cursor(6, Some(b"x1")));
+        assert_eq!(unit.to(4), cursor(6, Some(b"x2")));
+        assert_eq!(unit.to(5), cursor(9, Some(b"x2")));
+    }
+}

@@ -1,0 +1,194 @@
+//! A store that commits each write the moment it is handed in, and lets a test
+//! look over its shoulder: what was read, and what becomes of the next rider.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use dayfly_storage::clock::{Reading, Refused, Step};
+use dayfly_storage::{
+    Bucket, Cleared, Direction, Error, Figures, Head, Job, KeyRange, Local, Memory, Pair, Result,
+    Second, Snapshot, Store, Urgency,
+};
+
+/// How long a test waits for what must come at once.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+pub(super) struct Watched {
+    inner: Local<Memory>,
+    snapshots: AtomicUsize,
+    rows: Arc<AtomicUsize>,
+    pub(super) held: AtomicBool,
+    rider: Mutex<Rider>,
+    changed: Condvar,
+}
+
+/// What becomes of the next rider.
+enum Rider {
+    Goes,
+    Fails(Error),
+    Parks,
+    Parked(Bucket, Box<dyn Job>),
+}
+
+impl Watched {
+    pub(super) fn new(inner: Local<Memory>) -> Self {
+        Watched {
+            inner,
+            snapshots: AtomicUsize::new(0),
+            rows: Arc::default(),
+            held: AtomicBool::new(false),
+            rider: Mutex::new(Rider::Goes),
+            changed: Condvar::new(),
+        }
+    }
+
+    /// How many snapshots were taken.
+    pub(super) fn snapshots(&self) -> usize {
+        self.snapshots.load(Ordering::SeqCst)
+    }
+
+    /// How many rows scans returned.
+    pub(super) fn rows_read(&self) -> usize {
+        self.rows.load(Ordering::SeqCst)
+    }
+
+    /// The next rider fails.
+    pub(super) fn fail_rider(&self, error: Error) {
+        *self.rider.lock().unwrap() = Rider::Fails(error);
+    }
+
+    /// The next rider is drafted, but comes no further.
+    pub(super) fn park_rider(&self) {
+        *self.rider.lock().unwrap() = Rider::Parks;
+    }
+
+    /// Waits until a rider is parked, does something else first, and lets it
+    /// go on.
+    pub(super) fn before_parked(&self, first: impl FnOnce()) {
+        let rider = self.rider.lock().unwrap();
+        let waits = |rider: &mut Rider| !matches!(rider, Rider::Parked(..));
+        let waited = self.changed.wait_timeout_while(rider, PATIENCE, waits).unwrap();
+        assert!(!waited.1.timed_out(), "no rider came");
+        let mut rider = waited.0;
+        let parked = std::mem::replace(&mut *rider, Rider::Goes);
+        drop(rider);
+        first();
+        if let Rider::Parked(bucket, job) = parked {
+            self.commit(bucket, job);
+        }
+    }
+
+    fn commit(&self, bucket: Bucket, job: Box<dyn Job>) {
+        self.inner.submit(bucket, job);
+        self.inner.begin_group();
+        self.inner.publish_group();
+    }
+}
+
+struct WatchedSnapshot {
+    inner: Box<dyn Snapshot>,
+    rows: Arc<AtomicUsize>,
+}
+
+impl Snapshot for WatchedSnapshot {
+    fn now(&self) -> Second {
+        self.inner.now()
+    }
+
+    fn head(&self, bucket: Bucket) -> Head {
+        self.inner.head(bucket)
+    }
+
+    fn get(&self, bucket: Bucket, key: &[u8]) -> Result<Option<Bytes>> {
+        self.inner.get(bucket, key)
+    }
+
+    fn scan(
+        &self,
+        bucket: Bucket,
+        range: &KeyRange,
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<Pair>> {
+        let pairs = self.inner.scan(bucket, range, direction, limit)?;
+        self.rows.fetch_add(pairs.len(), Ordering::SeqCst);
+        Ok(pairs)
+    }
+
+    fn generation(&self) -> u64 {
+        self.inner.generation()
+    }
+}
+
+impl Store for Watched {
+    fn snapshot(&self) -> Result<Box<dyn Snapshot>> {
+        self.snapshots.fetch_add(1, Ordering::SeqCst);
+        let inner = self.inner.snapshot()?;
+        Ok(Box::new(WatchedSnapshot { inner, rows: Arc::clone(&self.rows) }))
+    }
+
+    fn submit(&self, bucket: Bucket, job: Box<dyn Job>) {
+        if job.urgency() == Urgency::Now {
+            return self.commit(bucket, job);
+        }
+        let mut rider = self.rider.lock().unwrap();
+        match std::mem::replace(&mut *rider, Rider::Goes) {
+            Rider::Fails(error) => job.settle(Err(error)),
+            Rider::Parks => {
+                *rider = Rider::Parked(bucket, job);
+                self.changed.notify_all();
+            }
+            Rider::Goes | Rider::Parked(..) => {
+                drop(rider);
+                self.commit(bucket, job);
+            }
+        }
+    }
+
+    fn clear(&self, bucket: Bucket, range: &KeyRange, limit: usize) -> Result<Cleared> {
+        self.inner.clear(bucket, range, limit)
+    }
+
+    fn forget(&self, bucket: Bucket) -> Result<()> {
+        self.inner.forget(bucket)
+    }
+
+    fn buckets(&self) -> Vec<Bucket> {
+        self.inner.buckets()
+    }
+
+    fn compact(&self) -> Result<()> {
+        self.inner.compact()
+    }
+
+    fn writable(&self) -> Result<()> {
+        self.inner.writable()
+    }
+
+    fn figures(&self) -> Figures {
+        self.inner.figures()
+    }
+
+    fn clock(&self) -> Result<Reading> {
+        self.inner.clock()
+    }
+
+    fn glance(&self) -> Reading {
+        let glance = self.inner.glance();
+        Reading { purge_held: glance.purge_held || self.held.load(Ordering::SeqCst), ..glance }
+    }
+
+    fn move_clock(&self, step: Step) -> Result<Reading, Refused> {
+        self.inner.move_clock(step)
+    }
+
+    fn tick(&self) -> Result<()> {
+        self.inner.tick()
+    }
+
+    fn close(&self) -> Result<()> {
+        self.inner.close()
+    }
+}
