@@ -291,9 +291,10 @@ impl Server {
         self.store().submitted()
     }
 
-    /// Waits until more writes than `known` were handed in.
-    pub(super) fn await_submit(&self, known: u64) {
-        self.store().await_submit(known);
+    /// Waits until more writes than `known` were handed in. `false`: there will
+    /// be none, since it is `over`.
+    pub(super) fn await_submit(&self, known: u64, over: impl FnMut() -> bool) -> bool {
+        self.store().await_submit(known, over)
     }
 
     /// Hands an operation in.

@@ -128,10 +128,7 @@ impl Play {
                 self.server.wall().set(self.wall);
                 Ok(())
             }
-            Step::Default(default) => {
-                self.change_default(*default);
-                Ok(())
-            }
+            Step::Default(default) => self.change_default(*default),
             Step::Purge(meanwhile) => self.purge(Purge::AllAtOnce, meanwhile.as_ref()),
             Step::Turns(meanwhile) => {
                 // The background looks at a clock that no group holds back.
@@ -257,16 +254,31 @@ impl Play {
         Ok(())
     }
 
-    fn change_default(&mut self, default: Default) {
+    fn change_default(&mut self, default: Default) -> Outcome {
         if self.change.is_some() {
-            return;
+            return Ok(());
         }
         let submitted = self.server.submitted();
-        let ticket = self.server.hand_in(change_of_default(default, UNIQUE));
-        self.server.await_submit(submitted);
+        let mut ticket = self.server.hand_in(change_of_default(default, UNIQUE));
+        self.await_change(submitted, &mut ticket)?;
         let definition = self.definition.changed(default, self.server.now().0, self.delay);
         self.change = Some(Change { definition, ticket, seen: 0 });
+        Ok(())
+    }
+
+    /// Waits until the next commit of a change is handed in.
+    fn await_change(&mut self, submitted: u64, ticket: &mut Ticket) -> Outcome {
+        let mut early = None;
+        let is_over = || {
+            early = poll(ticket);
+            early.is_some()
+        };
+        if !self.server.await_submit(submitted, is_over) {
+            let early = early.as_ref().map(kind_of);
+            return Err(format!("the change of the default broke off: {early:?}"));
+        }
         self.waiting.push(Job::Change);
+        Ok(())
     }
 
     /// One more commit of the change is seen.
@@ -280,13 +292,13 @@ impl Play {
     }
 
     fn go_on_changing(&mut self, submitted: u64) -> Outcome {
-        if self.change.as_ref().is_some_and(|change| change.seen <= self.slices) {
-            self.server.await_submit(submitted);
-            self.waiting.push(Job::Change);
-            return Ok(());
+        let Some(mut change) = self.change.take() else { return Ok(()) };
+        if change.seen <= self.slices {
+            self.await_change(submitted, &mut change.ticket)?;
+            self.change = Some(change);
+        } else {
+            same!(kind_of(&wait(change.ticket)), Ok(200), "the change of the default");
         }
-        let Some(change) = self.change.take() else { return Ok(()) };
-        same!(kind_of(&wait(change.ticket)), Ok(200), "the change of the default");
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 //! another thread has handed in its write: that makes the order of writes, and
 //! with it the whole history, the same each time.
 
-use std::sync::{Condvar, Mutex, MutexGuard};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use dayfly_storage::clock::{Reading, Refused, Step};
@@ -10,7 +10,10 @@ use dayfly_storage::suite::Stepped;
 use dayfly_storage::{Bucket, Cleared, Figures, Job, KeyRange, Result, Snapshot, Store};
 
 /// Longer than any write takes.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// How often to look whether waiting makes sense.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 pub(crate) struct Counted {
     store: Box<dyn Stepped>,
@@ -39,24 +42,33 @@ impl Counted {
         Counted { store, seen: Mutex::default(), changed: Condvar::new() }
     }
 
+    /// What is under this lock is whole, whoever panicked with it.
     fn seen(&self) -> MutexGuard<'_, Seen> {
-        self.seen.lock().unwrap()
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wait(&self, until: impl Fn(&Seen) -> bool) -> MutexGuard<'_, Seen> {
-        let seen = self.seen();
-        let (seen, waited) =
-            self.changed.wait_timeout_while(seen, PATIENCE, |seen| !until(seen)).unwrap();
-        assert!(!waited.timed_out(), "nothing was handed in");
-        seen
+    /// Waits until it is so, but not longer than `patience`. `false`: it is not.
+    fn wait(&self, patience: Duration, until: impl Fn(&Seen) -> bool) -> bool {
+        let waited = self.changed.wait_timeout_while(self.seen(), patience, |seen| !until(seen));
+        let (seen, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        until(&seen)
     }
 
     pub(crate) fn submitted(&self) -> u64 {
         self.seen().submitted
     }
 
-    pub(crate) fn await_submit(&self, known: u64) {
-        drop(self.wait(|seen| seen.submitted > known));
+    /// Waits until more than `known` writes were handed in. `false`: there will
+    /// be none, since it is `over`.
+    pub(crate) fn await_submit(&self, known: u64, mut over: impl FnMut() -> bool) -> bool {
+        loop {
+            if self.wait(LOOK_EVERY, |seen| seen.submitted > known) {
+                return true;
+            }
+            if over() {
+                return false;
+            }
+        }
     }
 
     pub(crate) fn tells_when_done(&self) -> Done<'_> {
@@ -65,7 +77,9 @@ impl Counted {
 
     /// Waits for a write, or for the end. `true`: it is a write.
     pub(crate) fn waits_or_done(&self, known: u64) -> bool {
-        let mut seen = self.wait(|seen| seen.submitted > known || seen.done);
+        let came = self.wait(PATIENCE, |seen| seen.submitted > known || seen.done);
+        assert!(came, "nothing was handed in");
+        let mut seen = self.seen();
         let waits = seen.submitted > known;
         if !waits {
             seen.done = false;
