@@ -4,6 +4,8 @@
 //! deny     licences, sources and bans of everything we build on
 //! crash    kills the real server again and again, and looks for lost writes
 //! bench    measures the real server against bare hyper and bare fjall
+//! model    plays random histories against a model of time to live
+//! mutants  plants bugs, and sees that the tests find them
 //! ```
 //!
 //! Everything here talks to a server on this machine's loopback, started here.
@@ -22,6 +24,8 @@
 mod bench;
 mod crash;
 mod deny;
+mod model;
+mod mutants;
 mod random;
 mod server;
 mod wire;
@@ -50,6 +54,10 @@ enum Task {
     Crash(crash::Options),
     /// Measures speed and size.
     Bench(bench::Options),
+    /// Plays random histories against a model of time to live.
+    Model(model::Options),
+    /// Plants one bug after the other, and sees that a test finds each.
+    Mutants(mutants::Options),
     /// A hyper server that answers everything with the response in a file.
     #[command(hide = true)]
     Bare(bench::bare::Options),
@@ -63,6 +71,8 @@ fn main() -> ExitCode {
         Task::Deny => deny::run(),
         Task::Crash(options) => crash::run(&options),
         Task::Bench(options) => bench::run(&options),
+        Task::Model(options) => model::run(&options),
+        Task::Mutants(options) => mutants::run(&options),
         Task::Bare(options) => bench::bare::run(&options),
         Task::Raw(options) => bench::raw::run(&options),
     };

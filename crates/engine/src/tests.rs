@@ -1,8 +1,9 @@
-//! The engine from outside: named cases, and random days against a model.
+//! The engine from outside: named cases, and random histories against a model.
 
-mod days;
+mod model;
 mod purge;
 mod server;
+mod touch;
 mod watched;
 
 use dayfly_storage::Pair;
@@ -149,27 +150,4 @@ fn a_recount_finds_figures_that_are_wrong() {
     let container = "d/c".to_owned();
     assert_eq!(server.recount(0, || true), Recount::Wrong { container });
     assert_eq!(server.recounts(), [2, 1, 2]);
-}
-
-#[test]
-fn random_days_in_memory() {
-    for seed in 1..=150 {
-        days::play(seed, Kind::Memory { slices: 1 });
-        days::play(seed, Kind::Memory { slices: 4 });
-    }
-}
-
-#[test]
-fn random_days_on_disk() {
-    for seed in 1..=5 {
-        days::play(seed, Kind::Disk);
-    }
-}
-
-#[test]
-fn random_days_with_a_purge_in_the_background() {
-    for seed in 1001..=1060 {
-        days::play(seed, Kind::Watched { slices: 1 });
-        days::play(seed, Kind::Watched { slices: 4 });
-    }
 }

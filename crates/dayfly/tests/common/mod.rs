@@ -119,8 +119,9 @@ impl Drop for Server {
     }
 }
 
-/// Sends a request signed with the key that the banner shows.
-pub(crate) fn send(server: &Server, method: &str, path: &str, body: &str) -> Answer {
+/// A request signed with the key that every emulator uses, good for some
+/// minutes.
+pub(crate) fn request(server: &Server, method: &str, path: &str, body: &str) -> String {
     let date = dayfly_model::Timestamp(SystemWall.seconds()).to_http_date();
     let parts: Vec<&str> = path.split('/').skip(1).collect();
     let (kind, link) = match parts.len() % 2 {
@@ -132,13 +133,18 @@ pub(crate) fn send(server: &Server, method: &str, path: &str, body: &str) -> Ans
     let mut signer = Hmac::<sha2::Sha256>::new_from_slice(&STANDARD.decode(key).unwrap()).unwrap();
     signer.update(payload.as_bytes());
     let signature = STANDARD.encode(signer.finalize().into_bytes());
-    let mut client = server.connect();
-    client.send(format!(
+    format!(
         "{method} {path} HTTP/1.1\r\nhost: localhost\r\nx-ms-date: {date}\r\n\
          authorization: type=master&ver=1.0&sig={signature}\r\n\
          x-ms-documentdb-partitionkey: [\"x\"]\r\ncontent-length: {}\r\n\r\n{body}",
         body.len()
-    ));
+    )
+}
+
+/// Sends such a request on a connection of its own.
+pub(crate) fn send(server: &Server, method: &str, path: &str, body: &str) -> Answer {
+    let mut client = server.connect();
+    client.send(request(server, method, path, body));
     client.answer()
 }
 

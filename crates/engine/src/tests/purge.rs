@@ -7,7 +7,7 @@ use dayfly_model::{ErrorKind, Timestamp};
 use dayfly_storage::Error;
 use serde_json::json;
 
-use super::server::{Kind, Server, creation};
+use super::server::{Crash, Kind, Server, creation};
 use crate::operation::Operation;
 use crate::{PurgeState, keys, purge};
 
@@ -367,7 +367,7 @@ fn a_deleted_container_is_cleared_after_a_restart_too() {
     let mut server = server(Some(5));
     create(&server, 0..200, None);
     server.delete_container();
-    server.crash();
+    server.crash(Crash::Kill);
     server.turns();
     assert_eq!((server.rows(), server.heads()), (0, 0));
 }
@@ -394,7 +394,7 @@ fn while_the_clock_may_be_wrong_nothing_is_purged() {
     create(&server, 0..1, Some(5));
     // Far ahead of what was stored: nobody knows what happened meanwhile.
     server.clock(10_000_000);
-    server.crash();
+    server.crash(Crash::Kill);
     assert_eq!(server.turns(), 0);
     let status = server.engine().purge_status(1);
     assert_eq!(status.state, PurgeState::Held);

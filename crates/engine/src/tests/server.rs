@@ -1,6 +1,15 @@
 //! An engine with a clock set by hand; the only thing in these tests that
 //! calls it.
+//!
+//! A *stepped* server has no committer: groups are begun and published by hand,
+//! so that whatever is to happen between the two can. What waits for commits of
+//! its own (a purge, a start) runs on a thread beside, with somebody who
+//! commits.
 
+mod counted;
+
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -9,88 +18,303 @@ use dayfly_model::json;
 use dayfly_model::partition_key::PartitionKey;
 use dayfly_model::{ErrorKind, Timestamp};
 use dayfly_storage::clock::HandWall;
-use dayfly_storage::{Direction, Disk, Local, LocalOptions, Memory, Pair, Store};
+use dayfly_storage::suite::Stepped;
+use dayfly_storage::{Direction, Disk, Local, LocalOptions, Memory, Pair};
 use serde_json::Value;
 
+use self::counted::Counted;
 use super::watched::Watched;
 use crate::check::Recount;
+use crate::items::Spot;
 use crate::operation::{
-    Act, Condition, ContainerScope, ItemAddress, Operation, Page, Part, Replacement, WriteItem,
+    Act, Condition, ContainerScope, ItemAddress, Operation, Replacement, WriteItem,
 };
 use crate::reply::{Reply, Success};
-use crate::{Engine, EngineSettings, keys};
+use crate::{Answer, Engine, EngineSettings, keys};
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
-    Memory { slices: usize },
-    Watched { slices: usize },
-    Disk,
+    Memory {
+        slices: usize,
+    },
+    /// In memory, and every write is committed at once.
+    Watched {
+        slices: usize,
+    },
+    Disk {
+        slices: usize,
+    },
+}
+
+/// How a server is set up.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Setup {
+    pub(super) kind: Kind,
+    /// Whether groups are begun and published by hand.
+    pub(super) stepped: bool,
+    pub(super) change_delay_seconds: u64,
+    pub(super) cache_bytes: u64,
+}
+
+impl Setup {
+    pub(super) fn slices(&self) -> usize {
+        match self.kind {
+            Kind::Memory { slices } | Kind::Watched { slices } | Kind::Disk { slices } => slices,
+        }
+    }
+}
+
+/// What a crash takes with it, besides the process.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Crash {
+    /// Nothing.
+    Kill,
+    /// What was not synced; on the disk in memory only.
+    PowerCut,
+}
+
+/// Who purges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purge {
+    AllAtOnce,
+    /// The background, until it rests.
+    InTurns,
 }
 
 pub(super) struct Server {
-    kind: Kind,
+    setup: Setup,
     wall: Arc<HandWall>,
     disk: Disk,
     folder: tempfile::TempDir,
-    engine: Option<Engine>,
+    /// How many folders were made.
+    folders: usize,
+    store: Option<Arc<Counted>>,
     watched: Option<Arc<Watched>>,
+    engine: Option<Engine>,
 }
+
+/// A write or a change that is not answered yet.
+pub(super) type Ticket = Pin<Box<dyn Future<Output = Reply> + Send>>;
 
 impl Server {
     pub(super) fn new(kind: Kind) -> Self {
+        let cache_bytes = LocalOptions::default().cache_bytes;
+        Server::with(Setup { kind, stepped: false, change_delay_seconds: 0, cache_bytes })
+    }
+
+    pub(super) fn with(setup: Setup) -> Self {
+        // In memory where there is such a place: this is not about the disk's speed.
+        let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
         let mut server = Server {
-            kind,
+            setup,
             wall: Arc::new(HandWall::at(1000)),
             disk: Disk::default(),
-            folder: tempfile::tempdir().unwrap(),
-            engine: None,
+            folder,
+            folders: 0,
+            store: None,
             watched: None,
+            engine: None,
         };
         server.start();
         server
     }
 
     fn start(&mut self) {
-        let options = LocalOptions { wall: Arc::clone(&self.wall) as _, ..LocalOptions::default() };
-        let (store, slices): (Arc<dyn Store>, usize) = match self.kind {
-            Kind::Memory { slices } => {
-                (Arc::new(Local::on(Memory::on(&self.disk), options).unwrap()), slices)
-            }
-            Kind::Watched { slices } => {
-                let options = LocalOptions { manual: true, ..options };
-                let local = Local::on(Memory::on(&self.disk), options).unwrap();
-                let watched = Arc::new(Watched::new(local));
+        let options = LocalOptions {
+            manual: self.setup.stepped || matches!(self.setup.kind, Kind::Watched { .. }),
+            cache_bytes: self.setup.cache_bytes,
+            wall: Arc::clone(&self.wall) as _,
+            ..LocalOptions::default()
+        };
+        let memory = |options| Local::on(Memory::on(&self.disk), options).unwrap();
+        let store: Box<dyn Stepped> = match self.setup.kind {
+            Kind::Memory { .. } => Box::new(memory(options)),
+            Kind::Disk { .. } => Box::new(Local::open(self.path(), options).unwrap()),
+            Kind::Watched { .. } => {
+                let watched = Arc::new(Watched::new(memory(options)));
                 self.watched = Some(Arc::clone(&watched));
-                (watched, slices)
-            }
-            Kind::Disk => {
-                (Arc::new(Local::open(self.folder.path().join("d"), options).unwrap()), 1)
+                self.engine = Some(Engine::open(watched, self.settings()).unwrap());
+                return;
             }
         };
-        let settings = EngineSettings { slices, ..EngineSettings::default() };
-        self.engine = Some(Engine::open(store, settings).unwrap());
+        let store = Arc::new(Counted::new(store));
+        self.store = Some(Arc::clone(&store));
+        let settings = self.settings();
+        self.engine = Some(self.pumped(|_| Engine::open(store, settings).unwrap()).0);
+    }
+
+    fn settings(&self) -> EngineSettings {
+        EngineSettings {
+            slices: self.setup.slices(),
+            change_delay_seconds: self.setup.change_delay_seconds,
+            ..EngineSettings::default()
+        }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join(self.folders.to_string())
     }
 
     pub(super) fn engine(&self) -> &Engine {
         self.engine.as_ref().unwrap()
     }
 
+    fn store(&self) -> &Counted {
+        self.store.as_ref().unwrap()
+    }
+
     pub(super) fn clock(&mut self, second: u64) {
         self.wall.set(second);
     }
 
+    pub(super) fn wall(&self) -> &HandWall {
+        &self.wall
+    }
+
+    /// Stops the server as a signal would, and starts it again.
     pub(super) fn restart(&mut self) {
         self.engine().close().unwrap();
-        self.engine = None;
-        self.watched = None;
+        self.stop();
         self.start();
     }
 
-    pub(super) fn crash(&mut self) {
-        self.engine = None;
-        self.watched = None;
-        self.disk = self.disk.after_kill();
+    /// Takes away the server where it stands, and starts one on what the disk
+    /// holds at that moment.
+    pub(super) fn crash(&mut self, crash: Crash) {
+        let before = self.path();
+        self.folders += 1;
+        let disk = match (self.setup.kind, crash) {
+            (Kind::Memory { .. } | Kind::Watched { .. }, Crash::Kill) => self.disk.after_kill(),
+            (Kind::Memory { .. } | Kind::Watched { .. }, Crash::PowerCut) => {
+                self.disk.after_power_cut()
+            }
+            (Kind::Disk { .. }, _) => {
+                copy_folder(&before, &self.path());
+                Disk::default()
+            }
+        };
+        // What the old server still does happens to the old disk.
+        self.stop();
+        if before.exists() {
+            std::fs::remove_dir_all(&before).unwrap();
+        }
+        self.disk = disk;
         self.start();
+    }
+
+    fn stop(&mut self) {
+        if let Some(engine) = self.engine.take() {
+            // The clerk may be waiting for a commit.
+            self.pumped_with(0, |_| drop(engine), || ());
+        }
+        self.store = None;
+        self.watched = None;
+    }
+
+    /// Does what waits for commits of its own, and commits meanwhile, if
+    /// nobody else does. Says whether there was anything to commit.
+    fn pumped<T: Send>(&self, act: impl FnOnce(Option<&Engine>) -> T + Send) -> (T, bool) {
+        let handled = self.store.as_ref().map_or(0, |store| store.submitted());
+        self.pumped_with(handled, act, || ())
+    }
+
+    /// The same; the first commit is made as soon as more than `handled` writes
+    /// were handed in, and `meanwhile` is called before it.
+    fn pumped_with<T: Send>(
+        &self,
+        mut handled: u64,
+        act: impl FnOnce(Option<&Engine>) -> T + Send,
+        meanwhile: impl FnOnce(),
+    ) -> (T, bool) {
+        if !self.setup.stepped {
+            return (act(self.engine.as_ref()), false);
+        }
+        let (store, engine) = (self.store(), self.engine.as_ref());
+        let mut meanwhile = Some(meanwhile);
+        let mut pumped = false;
+        let act = std::thread::scope(|scope| {
+            let store_of_act = store;
+            let act = scope.spawn(move || {
+                let done = store_of_act.tells_when_done();
+                let outcome = act(engine);
+                drop(done);
+                outcome
+            });
+            while store.waits_or_done(handled) {
+                pumped = true;
+                if let Some(meanwhile) = meanwhile.take() {
+                    meanwhile();
+                }
+                handled = store.submitted();
+                store.begin_group();
+                store.publish_group();
+            }
+            act.join()
+        });
+        (act.unwrap_or_else(|panic| std::panic::resume_unwind(panic)), pumped)
+    }
+
+    /// Removes what is due, with every commit that this needs and every write
+    /// that waited before. `meanwhile` is called when the first piece of work is
+    /// drafted and waits; `true`: there was one.
+    pub(super) fn purge_while(&self, by: Purge, meanwhile: impl FnOnce()) -> bool {
+        let purge = |engine: Option<&Engine>| match by {
+            Purge::AllAtOnce => engine.unwrap().purge_all().unwrap(),
+            Purge::InTurns => turns(engine.unwrap()),
+        };
+        self.pumped_with(self.submitted(), purge, meanwhile).1
+    }
+
+    /// Stops the background purge, or lets it go on.
+    pub(super) fn steer_purge(&self, paused: bool) {
+        let container = Some(("d".to_owned(), "c".to_owned()));
+        let operation = if paused {
+            Operation::PausePurge { container }
+        } else {
+            Operation::ResumePurge { container }
+        };
+        self.ask(operation).outcome.unwrap();
+    }
+
+    /// Begins a group with the writes that wait.
+    pub(super) fn begin(&self) {
+        self.store().begin_group();
+    }
+
+    /// Publishes the group that was begun.
+    pub(super) fn publish(&self) {
+        self.store().publish_group();
+    }
+
+    /// How many writes were handed in so far.
+    pub(super) fn submitted(&self) -> u64 {
+        self.store().submitted()
+    }
+
+    /// Waits until more writes than `known` were handed in. `false`: there will
+    /// be none, since it is `over`.
+    pub(super) fn await_submit(&self, known: u64, over: impl FnMut() -> bool) -> bool {
+        self.store().await_submit(known, over)
+    }
+
+    /// Hands an operation in.
+    pub(super) fn hand_in(&self, operation: Operation) -> Ticket {
+        match self.engine().run(operation) {
+            Answer::Ready(reply) => Box::pin(std::future::ready(reply)),
+            Answer::Pending(pending) => Box::pin(pending.answer()),
+        }
+    }
+
+    /// Asks what is answered at once.
+    pub(super) fn ask(&self, operation: Operation) -> Reply {
+        self.engine().run(operation).wait()
+    }
+
+    /// Which of the container's buckets has this partition key.
+    pub(super) fn slice_of(&self, key: &str) -> usize {
+        let opened = self.engine().enter(&at(), ErrorKind::NotFound).unwrap();
+        let spot = Spot::new(&opened.container, &partition_key(key), b"a".to_vec());
+        opened.container.buckets().position(|bucket| bucket == spot.bucket).unwrap()
     }
 
     pub(super) fn now(&self) -> Timestamp {
@@ -122,11 +346,6 @@ impl Server {
         }
     }
 
-    /// The system's clock shows `second`, and no time has passed.
-    pub(super) fn jump(&self, second: u64) {
-        self.wall.jump(second);
-    }
-
     pub(super) fn watched(&self) -> &Watched {
         self.watched.as_ref().unwrap()
     }
@@ -138,14 +357,17 @@ impl Server {
 
     /// Turns of the purge until it rests. Returns how many items went.
     pub(super) fn turns(&self) -> u64 {
-        let before = self.engine().purged_items();
-        while self.turn() < Duration::from_secs(1) {}
-        self.engine().purged_items() - before
+        turns(self.engine())
+    }
+
+    /// The system's clock shows `second`, and no time has passed.
+    pub(super) fn jump(&self, second: u64) {
+        self.wall.jump(second);
     }
 
     pub(super) fn run(&self, operation: Operation) -> Result<Success, ErrorKind> {
-        let Reply { outcome, .. } = self.engine().run(operation).wait();
-        outcome.map_err(|error| error.kind)
+        let (reply, _) = self.pumped(|engine| engine.unwrap().run(operation).wait());
+        reply.outcome.map_err(|error| error.kind)
     }
 
     pub(super) fn make_container(&mut self, default: Option<i64>, unique: &[&str]) {
@@ -156,15 +378,7 @@ impl Server {
     }
 
     pub(super) fn set_default(&mut self, default: Option<i64>, unique: &[&str]) {
-        let definition = definition(default, unique).to_string().into_bytes();
-        let replacement = Replacement {
-            at: at(),
-            definition,
-            condition: Condition::default(),
-            quota: false,
-            confirm_expiry: false,
-        };
-        self.run(Operation::ReplaceContainer(replacement)).unwrap();
+        self.run(change_of_default(default, unique)).unwrap();
     }
 
     pub(super) fn delete_container(&mut self) {
@@ -173,7 +387,7 @@ impl Server {
 
     fn write(&self, act: Act, key: &str) -> Result<Value, ErrorKind> {
         let success = self.run(write(act, key))?;
-        Ok(serde_json::from_slice(&success.body.to_vec()).unwrap_or(Value::from(success.status)))
+        Ok(serde_json::from_slice(&success.body.to_vec()).unwrap())
     }
 
     pub(super) fn create(&self, item: Value) -> Result<Value, ErrorKind> {
@@ -182,15 +396,6 @@ impl Server {
 
     pub(super) fn upsert(&self, item: Value) -> Result<Value, ErrorKind> {
         self.write(Act::Upsert(text(&item)), &item["pk"].to_string())
-    }
-
-    pub(super) fn replace(&self, item: Value) -> Result<Value, ErrorKind> {
-        let id = item["id"].as_str().unwrap().to_owned();
-        self.write(Act::Replace(id, text(&item)), &item["pk"].to_string())
-    }
-
-    pub(super) fn delete(&self, id: &str, key: &str) -> Result<Value, ErrorKind> {
-        self.write(Act::Delete(id.to_owned()), &format!("\"{key}\""))
     }
 
     pub(super) fn read(&self, id: &str, key: &str) -> Result<Value, ErrorKind> {
@@ -205,23 +410,6 @@ impl Server {
         Ok(serde_json::from_slice(&success.body.to_vec()).unwrap())
     }
 
-    /// All items, read in pages of `limit`.
-    pub(super) fn list(&self, limit: usize) -> Vec<Value> {
-        let mut items = Vec::new();
-        let mut continuation = None;
-        loop {
-            let page = Page { limit: Some(limit), continuation };
-            let part = Part::default();
-            let success = self.run(Operation::ListItems { at: at(), part, page }).unwrap();
-            let body: Value = serde_json::from_slice(&success.body.to_vec()).unwrap();
-            items.extend(body["Documents"].as_array().unwrap().clone());
-            continuation = success.continuation;
-            if continuation.is_none() {
-                return items;
-            }
-        }
-    }
-
     /// Everything stored for containers.
     pub(super) fn dump(&self) -> Vec<Pair> {
         let store = &self.engine().shared.store;
@@ -234,11 +422,6 @@ impl Server {
                 snapshot.scan(bucket, &keys::everything(), Direction::Forward, usize::MAX).unwrap()
             })
             .collect()
-    }
-
-    /// How many items are stored, dead or alive.
-    pub(super) fn stored_items(&self) -> usize {
-        self.dump().iter().filter(|(key, _)| keys::ItemKey::of_record(key).is_some()).count()
     }
 
     pub(super) fn rows(&self) -> usize {
@@ -261,12 +444,31 @@ impl Server {
     }
 }
 
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// Turns of the purge until it rests. Returns how many items went.
+fn turns(engine: &Engine) -> u64 {
+    let before = engine.purged_items();
+    while engine.purge_turn() < Duration::from_secs(1) {}
+    engine.purged_items() - before
+}
+
 /// The operation that makes `item`.
 pub(super) fn creation(item: &Value) -> Operation {
     write(Act::Create(text(item)), &item["pk"].to_string())
 }
 
-fn write(act: Act, key: &str) -> Operation {
+/// The operation that makes `item`, or replaces it.
+pub(super) fn upsert(item: &Value) -> Operation {
+    write(Act::Upsert(text(item)), &item["pk"].to_string())
+}
+
+/// A write to the partition with the key that is spelled `key`.
+pub(super) fn write(act: Act, key: &str) -> Operation {
     Operation::WriteItem(WriteItem {
         at: at(),
         act,
@@ -276,12 +478,28 @@ fn write(act: Act, key: &str) -> Operation {
     })
 }
 
-fn at() -> ContainerScope {
+/// The container that all these tests are about.
+pub(super) fn at() -> ContainerScope {
     ContainerScope {
         database: "d".to_owned(),
         container: "c".to_owned(),
         ..ContainerScope::default()
     }
+}
+
+pub(super) fn partition_key(key: &str) -> PartitionKey {
+    PartitionKey::parse_header(&format!("[\"{key}\"]")).unwrap()
+}
+
+/// A change of the container's default.
+pub(super) fn change_of_default(default: Option<i64>, unique: &[&str]) -> Operation {
+    Operation::ReplaceContainer(Replacement {
+        at: at(),
+        definition: definition(default, unique).to_string().into_bytes(),
+        condition: Condition::default(),
+        quota: false,
+        confirm_expiry: false,
+    })
 }
 
 fn definition(default: Option<i64>, unique: &[&str]) -> Value {
@@ -295,6 +513,19 @@ fn definition(default: Option<i64>, unique: &[&str]) -> Value {
     definition
 }
 
-fn text(item: &Value) -> json::ObjectText {
+pub(super) fn text(item: &Value) -> json::ObjectText {
     json::parse(item.to_string().as_bytes(), &[]).unwrap()
+}
+
+fn copy_folder(from: &Path, to: &Path) {
+    std::fs::create_dir(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy_folder(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
+    }
 }

@@ -1,0 +1,113 @@
+//! Random histories against an oracle that knows only "once dead, dead for
+//! ever".
+//!
+//! A history is a list of steps, made from a seed: writes that wait and are
+//! committed later, changes of the default, a wall clock that moves in both
+//! directions, purges, restarts, crashes. After each step reads, lists, counts
+//! and figures must be what the oracle says. The engine may purge, restart and
+//! be killed whenever it likes; a client must not be able to tell.
+//!
+//! A failure prints its seed, and the history without the steps that it does
+//! not need. `cargo xtask model --histories N --seed S` plays as many as you
+//! like, from any seed on.
+
+mod figures;
+mod oracle;
+mod play;
+mod steps;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use self::play::Outcome;
+use self::steps::History;
+
+/// How often a failing history is played to make it shorter, at most.
+const REPLAYS_MAX: usize = 2000;
+
+/// How many histories are told of in one line of progress.
+const PROGRESS: u64 = 1000;
+
+#[test]
+fn histories_in_memory() {
+    play_all("DAYFLY_MODEL_HISTORIES", 2000, false);
+}
+
+#[test]
+fn histories_on_disk() {
+    play_all("DAYFLY_MODEL_DISK_HISTORIES", 100, true);
+}
+
+/// Plays as many histories as the variable says, on all cores.
+fn play_all(variable: &str, usual: u64, disk: bool) {
+    let number = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().unwrap());
+    let asked = number(variable);
+    let first = number("DAYFLY_MODEL_SEED").unwrap_or(1);
+    let end = first + asked.unwrap_or(usual);
+    let next = AtomicU64::new(first);
+    let failure = Mutex::new(None);
+    let threads = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= end || failure.lock().unwrap().is_some() {
+                        break;
+                    }
+                    if let Err(why) = attempt(&History::of(seed, disk)) {
+                        *failure.lock().unwrap() = Some((seed, why));
+                    }
+                    let played = seed + 1 - first;
+                    if asked.is_some() && played.is_multiple_of(PROGRESS) {
+                        println!("{played} histories");
+                    }
+                }
+            });
+        }
+    });
+    if let Some((seed, why)) = failure.into_inner().unwrap() {
+        let (shorter, told) = shrink(History::of(seed, disk), why);
+        let disk = if disk { " --disk" } else { "" };
+        panic!(
+            "{told}\n{shorter}The whole history: cargo xtask model --histories 1 --seed {seed}{disk}"
+        );
+    }
+}
+
+/// Plays a history; a panic is a failure like any other.
+fn attempt(history: &History) -> Outcome {
+    catch_unwind(AssertUnwindSafe(|| play::play(history))).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or(panic.downcast_ref::<&str>().copied());
+        Err(format!("panicked: {}", text.unwrap_or("without a word")))
+    })
+}
+
+/// Leaves out steps, many at once and then one by one, as long as what is left
+/// fails too.
+fn shrink(mut history: History, mut why: String) -> (History, String) {
+    let mut replays = 0;
+    let mut size = history.steps.len() / 2;
+    while size > 0 {
+        let mut start = 0;
+        let mut shorter = false;
+        while start < history.steps.len() && replays < REPLAYS_MAX {
+            let mut candidate = history.clone();
+            candidate.steps.drain(start..(start + size).min(history.steps.len()));
+            replays += 1;
+            match attempt(&candidate) {
+                Err(reason) => {
+                    (history, why) = (candidate, reason);
+                    shorter = true;
+                }
+                Ok(()) => start += size,
+            }
+        }
+        if !shorter || size > 1 {
+            size /= 2;
+        }
+    }
+    (history, why)
+}

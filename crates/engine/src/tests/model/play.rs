@@ -1,0 +1,549 @@
+//! Plays a history on an engine and on the oracle, and compares after each
+//! step whatever a client can see.
+//!
+//! Writes are judged in the order in which they were handed in, at the time of
+//! their group. A change of the default is several commits in a row: its
+//! record in the catalog, then one in each bucket. The next one is handed in
+//! as soon as the one before is seen; so writes come between them.
+
+use std::collections::HashSet;
+use std::task::{Context, Poll, Waker};
+
+use bytes::Bytes;
+use dayfly_model::ttl::ContainerTtl;
+use dayfly_storage::clock::LEASE_SECONDS;
+use serde_json::{Value, json};
+
+use super::figures::{STRETCH_SECONDS, STRETCHES};
+use super::oracle::{Definition, Oracle};
+use super::steps::{Act, Default, History, Place, Step, Ttl, Write};
+use crate::operation::{self, Condition, ItemAddress, Operation, Page, Part, WriteItem};
+use crate::reply::Reply;
+use crate::tests::server::{Purge, Server, Ticket, at, change_of_default, partition_key, text};
+
+const UNIQUE: &[&str] = &["/email"];
+
+/// What was wrong.
+pub(super) type Outcome<T = ()> = Result<T, String>;
+
+macro_rules! same {
+    ($seen:expr, $expected:expr, $($what:tt)*) => {
+        match (&$seen, &$expected) {
+            (seen, expected) => if seen != expected {
+                let what = format!($($what)*);
+                return Err(format!("{what}: is {seen:?}, should be {expected:?}"));
+            }
+        }
+    };
+}
+
+/// Plays a history. The error says after which step what was wrong.
+pub(super) fn play(history: &History) -> Outcome {
+    let mut play = Play::new(history);
+    for (number, step) in (1..).zip(&history.steps) {
+        let told = |why| format!("step {number}, {step}: {why}");
+        play.step(step).and_then(|()| play.compare(number)).map_err(told)?;
+    }
+    play.settle().and_then(|()| play.compare_all()).map_err(|why| format!("at the end: {why}"))
+}
+
+struct Play {
+    server: Server,
+    oracle: Oracle,
+    slices: usize,
+    delay: u64,
+    wall: u64,
+    /// The latest that the wall clock ever showed.
+    wall_max: u64,
+    /// A crash lets time stand up to a lease ahead.
+    crashed: bool,
+    /// Whether the background purge rests.
+    paused: bool,
+    definition: Definition,
+    waiting: Vec<Job>,
+    group: Option<Group>,
+    change: Option<Change>,
+    rids: HashSet<String>,
+}
+
+/// A commit on its way.
+enum Job {
+    Write(Write, Ticket),
+    /// The next part of the change of the default.
+    Change,
+}
+
+struct Group {
+    ts: u64,
+    jobs: Vec<Job>,
+}
+
+/// A change of the default on its way.
+struct Change {
+    definition: Definition,
+    ticket: Ticket,
+    /// How many of its commits are seen: first the catalog's, then the buckets'.
+    seen: usize,
+}
+
+impl Play {
+    fn new(history: &History) -> Play {
+        let mut server = Server::with(history.setup);
+        server.make_container(None, UNIQUE);
+        let slices = history.setup.slices();
+        let now = server.now().0;
+        let oracle = Oracle::new(slices, |key| server.slice_of(key), now);
+        Play {
+            oracle,
+            server,
+            slices,
+            delay: history.setup.change_delay_seconds,
+            wall: now,
+            wall_max: now,
+            crashed: false,
+            paused: false,
+            definition: Definition::default(),
+            waiting: Vec::new(),
+            group: None,
+            change: None,
+            rids: HashSet::new(),
+        }
+    }
+
+    fn step(&mut self, step: &Step) -> Outcome {
+        match step {
+            Step::Write(write) => self.hand_in(write),
+            Step::Begin => {
+                self.begin();
+                Ok(())
+            }
+            Step::Publish => self.publish(),
+            Step::Commit => {
+                self.begin();
+                self.publish()
+            }
+            Step::Wall(seconds) => {
+                self.wall = self.wall.saturating_add_signed(*seconds);
+                self.wall_max = self.wall_max.max(self.wall);
+                self.server.wall().set(self.wall);
+                Ok(())
+            }
+            Step::Default(default) => self.change_default(*default),
+            Step::Purge(meanwhile) => self.purge(Purge::AllAtOnce, meanwhile.as_ref()),
+            Step::Turns(meanwhile) => {
+                // The background looks at a clock that no group holds back.
+                self.publish()?;
+                self.purge(Purge::InTurns, meanwhile.as_ref())
+            }
+            Step::Pause(paused) => {
+                self.server.steer_purge(*paused);
+                self.paused = *paused;
+                Ok(())
+            }
+            Step::Restart => {
+                self.paused = false;
+                self.settle()?;
+                self.server.restart();
+                Ok(())
+            }
+            Step::Crash(crash) => {
+                self.waiting.clear();
+                self.group = None;
+                self.server.crash(*crash);
+                self.crashed = true;
+                self.paused = false;
+                self.finish_change()?;
+                self.check_stored()
+            }
+        }
+    }
+
+    /// The time of a group that begins now.
+    fn next_ts(&self) -> u64 {
+        self.wall.max(self.oracle.now)
+    }
+
+    fn hand_in(&mut self, write: &Write) -> Outcome {
+        let ticket = self.server.hand_in(operation(write));
+        self.handed_in(write, ticket)
+    }
+
+    /// A write that cannot be done is refused at once; any other waits.
+    fn handed_in(&mut self, write: &Write, mut ticket: Ticket) -> Outcome {
+        self.pass_time()?;
+        match (poll(&mut ticket), self.oracle.judge(write)) {
+            (Some(reply), Err(expected)) => {
+                same!(reply.now.map(|now| now.0), Some(self.oracle.now), "the time of a refusal");
+                same!(kind_of(&reply), Err(expected), "the answer");
+                Ok(())
+            }
+            (None, Ok(_)) => {
+                self.waiting.push(Job::Write(*write, ticket));
+                Ok(())
+            }
+            (reply, expected) => {
+                let reply = reply.as_ref().map(kind_of);
+                Err(format!("answered at once: {reply:?}, should be {expected:?}"))
+            }
+        }
+    }
+
+    fn begin(&mut self) {
+        self.server.begin();
+        self.has_begun();
+    }
+
+    fn has_begun(&mut self) {
+        let ts = self.next_ts();
+        let group = self.group.get_or_insert(Group { ts, jobs: Vec::new() });
+        group.jobs.append(&mut self.waiting);
+    }
+
+    fn publish(&mut self) -> Outcome {
+        let submitted = self.server.submitted();
+        self.server.publish();
+        self.is_published(submitted)
+    }
+
+    /// The group is seen; `submitted` writes had been handed in before.
+    fn is_published(&mut self, submitted: u64) -> Outcome {
+        let Some(group) = self.group.take() else { return Ok(()) };
+        if group.ts < self.oracle.now {
+            return Err(format!("time passed the group of second {}", group.ts));
+        }
+        self.oracle.pass(group.ts);
+        let mut changes = false;
+        for job in group.jobs {
+            match job {
+                Job::Write(write, ticket) => self.settle_write(&write, ticket)?,
+                Job::Change => {
+                    changes = true;
+                    self.settle_change();
+                }
+            }
+        }
+        if changes { self.go_on_changing(submitted) } else { Ok(()) }
+    }
+
+    fn settle_write(&mut self, write: &Write, mut ticket: Ticket) -> Outcome {
+        let Some(reply) = poll(&mut ticket) else {
+            return Err(format!("not answered: {write}"));
+        };
+        let expected = self.oracle.judge(write);
+        same!(kind_of(&reply), expected, "the answer to '{write}'");
+        same!(reply.now.map(|now| now.0), Some(self.oracle.now), "the time of '{write}'");
+        let Ok(success) = reply.outcome else { return Ok(()) };
+        let shown = Bytes::from(success.body.to_vec());
+        if write.act != Act::Delete {
+            self.check_answer(write, success.status, &shown)?;
+        }
+        self.oracle.apply(write, shown);
+        Ok(())
+    }
+
+    /// A write shows what was written; a new item has a RID that is new.
+    fn check_answer(&mut self, write: &Write, status: u16, shown: &Bytes) -> Outcome {
+        let text = std::str::from_utf8(shown).unwrap();
+        let sent = json_of(write).to_string();
+        let (start, end) = (sent.trim_end_matches('}'), format!("\"_ts\":{}}}", self.oracle.now));
+        if !text.starts_with(start) || !text.ends_with(&end) {
+            return Err(format!("'{write}' shows {text}"));
+        }
+        let is_new = self.rids.insert(rid_of(shown));
+        same!(is_new, status == 201, "whether the RID of '{write}' is new");
+        Ok(())
+    }
+
+    fn change_default(&mut self, default: Default) -> Outcome {
+        if self.change.is_some() {
+            return Ok(());
+        }
+        let submitted = self.server.submitted();
+        let mut ticket = self.server.hand_in(change_of_default(default, UNIQUE));
+        self.await_change(submitted, &mut ticket)?;
+        let definition = self.definition.changed(default, self.server.now().0, self.delay);
+        self.change = Some(Change { definition, ticket, seen: 0 });
+        Ok(())
+    }
+
+    /// Waits until the next commit of a change is handed in.
+    fn await_change(&mut self, submitted: u64, ticket: &mut Ticket) -> Outcome {
+        let mut early = None;
+        let is_over = || {
+            early = poll(ticket);
+            early.is_some()
+        };
+        if !self.server.await_submit(submitted, is_over) {
+            let early = early.as_ref().map(kind_of);
+            return Err(format!("the change of the default broke off: {early:?}"));
+        }
+        self.waiting.push(Job::Change);
+        Ok(())
+    }
+
+    /// One more commit of the change is seen.
+    fn settle_change(&mut self) {
+        let Some(change) = &mut self.change else { return };
+        match change.seen.checked_sub(1) {
+            None => self.definition = change.definition,
+            Some(slice) => self.oracle.install(slice, change.definition),
+        }
+        change.seen += 1;
+    }
+
+    fn go_on_changing(&mut self, submitted: u64) -> Outcome {
+        let Some(mut change) = self.change.take() else { return Ok(()) };
+        if change.seen <= self.slices {
+            self.await_change(submitted, &mut change.ticket)?;
+            self.change = Some(change);
+        } else {
+            same!(kind_of(&wait(change.ticket)), Ok(200), "the change of the default");
+        }
+        Ok(())
+    }
+
+    /// After a crash: what is in the catalog reached the buckets.
+    fn finish_change(&mut self) -> Outcome {
+        let change = self.change.take();
+        self.pass_time()?;
+        if let Some(change) = change {
+            for slice in change.seen.saturating_sub(1)..self.slices {
+                if change.seen > 0 {
+                    self.oracle.install(slice, change.definition);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Commits until nothing waits.
+    fn settle(&mut self) -> Outcome {
+        while self.group.is_some() || !self.waiting.is_empty() {
+            self.begin();
+            self.publish()?;
+        }
+        Ok(())
+    }
+
+    /// Who is dead now goes. The first commit takes the writes along that
+    /// waited before, and the one that is handed in meanwhile.
+    fn purge(&mut self, by: Purge, meanwhile: Option<&Write>) -> Outcome {
+        if self.change.is_some() {
+            self.settle()?;
+        }
+        self.pass_time()?;
+        let rests = by == Purge::InTurns && self.paused;
+        let dead = if rests { Vec::new() } else { self.oracle.dead() };
+        let submitted = self.server.submitted();
+        let mut ticket = None;
+        let pumped = self.server.purge_while(by, || {
+            ticket = meanwhile.map(|write| self.server.hand_in(operation(write)));
+        });
+        if pumped {
+            if let (Some(write), Some(mut ticket)) = (meanwhile, ticket) {
+                // It was judged before the purge, and once more with it.
+                match self.oracle.judge(write) {
+                    Ok(_) => self.waiting.push(Job::Write(*write, ticket)),
+                    Err(kind) => {
+                        let reply = poll(&mut ticket).as_ref().map(kind_of);
+                        same!(reply, Some(Err(kind)), "the answer to '{write}'");
+                    }
+                }
+            }
+            self.has_begun();
+            self.is_published(submitted)?;
+        }
+        self.pass_time()?;
+        self.oracle.purge(&dead);
+        Ok(())
+    }
+
+    /// Time never runs back, nor past a group that nobody has seen.
+    fn pass_time(&mut self) -> Outcome {
+        let now = self.server.now().0;
+        let (seen, usual) = (self.oracle.now, self.next_ts());
+        let (least, most) = match &self.group {
+            Some(group) => (seen, group.ts),
+            None if self.crashed => (usual, seen.max(self.wall_max + LEASE_SECONDS)),
+            None => (usual, usual),
+        };
+        if now < least || now > most {
+            return Err(format!("it is {now}, should be from {least} to {most}"));
+        }
+        self.crashed = false;
+        self.oracle.pass(now);
+        Ok(())
+    }
+
+    /// What a client sees is what the oracle says.
+    fn compare(&mut self, number: usize) -> Outcome {
+        self.pass_time()?;
+        for place in Place::all() {
+            let seen = self.read(place)?;
+            let expected = self.oracle.alive(place).map(|item| &item.shown);
+            same!(seen.as_ref(), expected, "{place}");
+        }
+        self.compare_list(1 + number % 4)?;
+        self.compare_figures(number)
+    }
+
+    fn compare_all(&mut self) -> Outcome {
+        self.compare(0)?;
+        self.check_stored()
+    }
+
+    fn check_stored(&mut self) -> Outcome {
+        self.server.engine().check().map(|_| ()).map_err(|error| error.to_string())
+    }
+
+    /// Asks, at the time that the oracle knows.
+    fn ask(&self, operation: Operation) -> Outcome<Reply> {
+        let reply = self.server.ask(operation);
+        same!(reply.now.map(|now| now.0), Some(self.oracle.now), "the time of a read");
+        Ok(reply)
+    }
+
+    fn read(&self, place: Place) -> Outcome<Option<Bytes>> {
+        let partition_key = Some(partition_key(place.key));
+        let item = ItemAddress { id: place.id.to_owned(), partition_key };
+        let condition = Condition::default();
+        let reply = self.ask(Operation::ReadItem { at: at(), item, condition })?;
+        match reply.outcome {
+            Ok(success) => Ok(Some(success.body.to_vec().into())),
+            Err(error) if error.kind == dayfly_model::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(format!("{place}: {error}")),
+        }
+    }
+
+    /// All items, in pages of `limit`.
+    fn compare_list(&self, limit: usize) -> Outcome {
+        let (mut count, mut pages) = (0, Vec::new());
+        let mut page = Page { limit: Some(limit), continuation: None };
+        loop {
+            let part = Part::default();
+            let reply = self.ask(Operation::ListItems { at: at(), part, page: page.clone() })?;
+            let success = reply.outcome.map_err(|error| format!("the list: {error}"))?;
+            count += success.item_count.unwrap_or_default();
+            pages.extend_from_slice(&success.body.to_vec());
+            page.continuation = success.continuation;
+            if page.continuation.is_none() {
+                break;
+            }
+        }
+        same!(count, self.oracle.all_alive().count(), "the length of the list");
+        let pages = String::from_utf8(pages).unwrap();
+        let listed = |shown: &Bytes| pages.contains(std::str::from_utf8(shown).unwrap());
+        match self.oracle.all_alive().find(|item| !listed(&item.shown)) {
+            Some(item) => Err(format!("the list lacks {:?}", item.shown)),
+            None => Ok(()),
+        }
+    }
+
+    /// What is alive and dead, after each step; what will be and would be,
+    /// after each step that changed anything that can be seen.
+    fn compare_figures(&mut self, number: usize) -> Outcome {
+        let mut status = self.view(Operation::ReadTtl { at: at() })?;
+        if self.change.is_none() {
+            let default = self.definition.in_force(self.oracle.now);
+            same!(status["defaultTtl"], json!(default), "the default");
+        }
+        if self.change.is_none() && self.delay == 0 {
+            let mut history = status["history"].as_array().unwrap().clone();
+            for change in history.iter_mut().filter_map(Value::as_object_mut) {
+                change.retain(|name, _| name != "at" && name != "by");
+            }
+            same!(history, self.oracle.history(), "the changes of the default");
+        }
+        status["backlog"].as_object_mut().unwrap().remove("oldestExpiredAt");
+        contains(&status, &self.oracle.status(), "the figures")?;
+
+        if !std::mem::take(&mut self.oracle.changed) {
+            return Ok(());
+        }
+        let (buckets, bucket_seconds) = (STRETCHES, STRETCH_SECONDS);
+        let forecast = self.view(Operation::ForecastTtl { at: at(), buckets, bucket_seconds })?;
+        contains(&forecast, &self.oracle.forecast(), "the forecast")?;
+
+        let seconds = 1 + u32::try_from(number % 5).unwrap();
+        let (default, told) = match number % 4 {
+            0 => (ContainerTtl::Off, None),
+            1 => (ContainerTtl::NoDefault, Some(-1)),
+            _ => (ContainerTtl::Default(seconds), Some(i64::from(seconds))),
+        };
+        let what_if = self.view(Operation::WhatIfTtl { at: at(), default })?;
+        contains(&what_if, &self.oracle.what_if(told), "what would be")
+    }
+
+    fn view(&self, operation: Operation) -> Outcome<Value> {
+        let success = self.ask(operation)?.outcome.map_err(|error| error.to_string())?;
+        Ok(serde_json::from_slice(&success.body.to_vec()).unwrap())
+    }
+}
+
+/// Whether `seen` has everything that is in `expected`.
+fn contains(seen: &Value, expected: &Value, what: &str) -> Outcome {
+    for (name, value) in expected.as_object().unwrap() {
+        let seen = &seen[name];
+        if seen != value {
+            return Err(format!("{what}, '{name}': is {seen}, should be {value}"));
+        }
+    }
+    Ok(())
+}
+
+fn json_of(write: &Write) -> Value {
+    let Write { place, email, mark, .. } = write;
+    let filler = "+".repeat(usize::try_from(mark % 7).unwrap());
+    let mut item =
+        json!({"id": place.id, "pk": place.key, "email": email, "mark": mark, "filler": filler});
+    match write.ttl {
+        Ttl::Absent => {}
+        Ttl::Never => item["ttl"] = (-1).into(),
+        Ttl::After(seconds) => item["ttl"] = seconds.into(),
+        Ttl::Odd => item["ttl"] = "odd".into(),
+    }
+    item
+}
+
+fn operation(write: &Write) -> Operation {
+    let (id, body) = (write.place.id.to_owned(), || text(&json_of(write)));
+    Operation::WriteItem(WriteItem {
+        at: at(),
+        act: match write.act {
+            Act::Create => operation::Act::Create(body()),
+            Act::Upsert => operation::Act::Upsert(body()),
+            Act::Replace => operation::Act::Replace(id, body()),
+            Act::Delete => operation::Act::Delete(id),
+        },
+        partition_key: Some(partition_key(write.place.key)),
+        condition: Condition::default(),
+        minimal: false,
+    })
+}
+
+fn kind_of(reply: &Reply) -> Result<u16, dayfly_model::ErrorKind> {
+    reply.outcome.as_ref().map(|success| success.status).map_err(|error| error.kind)
+}
+
+fn rid_of(shown: &Bytes) -> String {
+    let item: Value = serde_json::from_slice(shown).unwrap();
+    item["_rid"].as_str().unwrap().to_owned()
+}
+
+/// The answer, if it is here.
+fn poll(ticket: &mut Ticket) -> Option<Reply> {
+    match ticket.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(reply) => Some(reply),
+        Poll::Pending => None,
+    }
+}
+
+/// The answer, which another thread is about to give.
+fn wait(mut ticket: Ticket) -> Reply {
+    loop {
+        if let Some(reply) = poll(&mut ticket) {
+            return reply;
+        }
+        std::thread::yield_now();
+    }
+}
