@@ -303,6 +303,17 @@ fn who_asks_for_a_purge_is_answered_when_it_is_done() {
 }
 
 #[test]
+fn two_queues_that_are_too_much_for_one_unit_together_are_both_emptied() {
+    let mut server = server(Some(5));
+    create(&server, 0..200, None);
+    server.clock(1003);
+    create(&server, 200..600, Some(2));
+    server.clock(1005);
+    assert_eq!(server.purge(), 600);
+    assert_eq!(server.stored_items(), 0);
+}
+
+#[test]
 fn a_purge_that_was_asked_for_does_not_chase_what_falls_due_later() {
     let mut server = server(Some(5));
     create(&server, 0..2, None);
