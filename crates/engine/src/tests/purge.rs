@@ -8,6 +8,7 @@ use dayfly_storage::Error;
 use serde_json::json;
 
 use super::server::{Kind, Server, creation};
+use super::watched::Landed;
 use crate::operation::Operation;
 use crate::{PurgeState, keys, purge};
 
@@ -191,6 +192,19 @@ fn a_shorter_default_is_not_missed() {
     create(&server, 3..4, None);
     server.clock(1150);
     assert_eq!(server.turns(), 1);
+}
+
+#[test]
+fn a_change_of_the_default_whose_outcome_is_not_known_is_not_missed() {
+    for landed in [Landed::Yes, Landed::No] {
+        let mut server = server(None);
+        create(&server, 0..3, None);
+        server.clock(1100);
+        server.watched().doubt(keys::bucket(1, 0), landed);
+        server.try_default(Some(50), &[]).unwrap_err();
+        assert_eq!(server.turns(), 3, "{landed:?}");
+        server.check();
+    }
 }
 
 #[test]

@@ -32,17 +32,25 @@ pub(super) struct Server {
     wall: Arc<HandWall>,
     disk: Disk,
     folder: tempfile::TempDir,
+    /// How long a change of the default waits.
+    delay: u64,
     engine: Option<Engine>,
     watched: Option<Arc<Watched>>,
 }
 
 impl Server {
     pub(super) fn new(kind: Kind) -> Self {
+        Server::with_delay(kind, 0)
+    }
+
+    /// A server on which a change of the default waits so many seconds.
+    pub(super) fn with_delay(kind: Kind, delay: u64) -> Self {
         let mut server = Server {
             kind,
             wall: Arc::new(HandWall::at(1000)),
             disk: Disk::default(),
             folder: tempfile::tempdir().unwrap(),
+            delay,
             engine: None,
             watched: None,
         };
@@ -67,7 +75,8 @@ impl Server {
                 (Arc::new(Local::open(self.folder.path().join("d"), options).unwrap()), 1)
             }
         };
-        let settings = EngineSettings { slices, ..EngineSettings::default() };
+        let change_delay_seconds = self.delay;
+        let settings = EngineSettings { slices, change_delay_seconds, ..EngineSettings::default() };
         self.engine = Some(Engine::open(store, settings).unwrap());
     }
 
@@ -156,6 +165,14 @@ impl Server {
     }
 
     pub(super) fn set_default(&mut self, default: Option<i64>, unique: &[&str]) {
+        self.try_default(default, unique).unwrap();
+    }
+
+    pub(super) fn try_default(
+        &self,
+        default: Option<i64>,
+        unique: &[&str],
+    ) -> Result<Success, ErrorKind> {
         let definition = definition(default, unique).to_string().into_bytes();
         let replacement = Replacement {
             at: at(),
@@ -164,7 +181,7 @@ impl Server {
             quota: false,
             confirm_expiry: false,
         };
-        self.run(Operation::ReplaceContainer(replacement)).unwrap();
+        self.run(Operation::ReplaceContainer(replacement))
     }
 
     pub(super) fn delete_container(&mut self) {
