@@ -24,7 +24,7 @@ use crate::lives::Lives;
 use crate::offers::{self, Offer};
 use crate::operation::{Condition, ContainerScope, Page, Replacement};
 use crate::record;
-use crate::reply::{Count, Place, Reply, Success};
+use crate::reply::{Count, Place, Reply, Success, storage_failed};
 use crate::scope::{Opened, check_intended};
 use crate::ttl::{self, Changed, History};
 
@@ -186,6 +186,8 @@ fn open(
 /// Changes a container's definition.
 pub(crate) fn replace(clerk: &Clerk<'_>, change: &Replacement) -> Reply {
     let mut reply = clerk.answer(|snapshot| {
+        catch_up(clerk, snapshot, &change.at)?;
+        let snapshot = &*clerk.snapshot().map_err(storage_failed)?;
         let now = catalog::now(snapshot);
         let (owner, mut record, old) = open(snapshot, &change.at)?;
         let in_force = record.ttl_at(now);
@@ -224,6 +226,14 @@ pub(crate) fn replace(clerk: &Clerk<'_>, change: &Replacement) -> Reply {
         success.usage = usage_after(clerk, &change.at);
     }
     reply
+}
+
+/// Brings buckets that an earlier change did not reach to where the container
+/// is: what that change expires must not depend on the one that follows it.
+fn catch_up(clerk: &Clerk<'_>, snapshot: &dyn Snapshot, at: &ContainerScope) -> Result<()> {
+    let (_, record, _) = open(snapshot, at)?;
+    let is_behind = |bucket: &Bucket| State::of(&snapshot.head(*bucket)).epoch < record.epoch;
+    clerk.install(record.buckets().filter(is_behind), Install::of(&record))
 }
 
 /// What is alive in a container after it was changed.

@@ -9,8 +9,10 @@ use dayfly_storage::Pair;
 use serde_json::json;
 
 use self::server::{Kind, Server};
+use self::watched::Landed;
 use crate::catalog::ContainerRecord;
 use crate::check::Recount;
+use crate::keys;
 
 /// A container's record, for tests that need some.
 pub(crate) fn container_record() -> ContainerRecord {
@@ -26,6 +28,28 @@ pub(crate) fn container_record() -> ContainerRecord {
         ts: 1,
         version: 1,
         opened: 1,
+    }
+}
+
+/// What a container shows as its default and what its items live by is the
+/// same, also when one change follows another that has not arrived.
+#[test]
+fn a_change_of_the_default_comes_after_the_one_before_it() {
+    for slices in [1, 4] {
+        let mut server = Server::with_delay(Kind::Watched { slices }, 60);
+        server.make_container(None, &[]);
+        for key in 0..20 {
+            server.create(json!({"id": "a", "pk": key})).unwrap();
+        }
+        server.watched().doubt(keys::bucket(1, slices - 1), Landed::No);
+        server.try_default(Some(10), &[]).unwrap_err();
+        server.clock(1070);
+        // From now on it is 10, for another 60 seconds.
+        server.set_default(Some(5000), &[]);
+        assert_eq!(server.list(100).len(), 0);
+        server.clock(1130);
+        assert_eq!(server.list(100).len(), 0);
+        server.check();
     }
 }
 
