@@ -232,6 +232,9 @@ pub(crate) fn replace(clerk: &Clerk<'_>, change: &Replacement) -> Reply {
 /// is: what that change expires must not depend on the one that follows it.
 fn catch_up(clerk: &Clerk<'_>, snapshot: &dyn Snapshot, at: &ContainerScope) -> Result<()> {
     let (_, record, _) = open(snapshot, at)?;
+    for bucket in record.buckets() {
+        State::policy(&snapshot.head(bucket)).map_err(storage_failed)?;
+    }
     let is_behind = |bucket: &Bucket| State::of(&snapshot.head(*bucket)).epoch < record.epoch;
     clerk.install(record.buckets().filter(is_behind), Install::of(&record))
 }

@@ -5,6 +5,7 @@ mod purge;
 mod server;
 mod watched;
 
+use dayfly_model::ErrorKind;
 use dayfly_storage::Pair;
 use serde_json::json;
 
@@ -51,6 +52,26 @@ fn a_change_of_the_default_comes_after_the_one_before_it() {
         assert_eq!(server.list(100).len(), 0);
         server.check();
     }
+}
+
+#[test]
+fn a_bucket_with_a_damaged_head_stays_closed() {
+    let mut server = Server::new(Kind::Memory { slices: 1 });
+    server.make_container(Some(5), &[]);
+    server.create(json!({"id": "a", "pk": "x"})).unwrap();
+    server.clock(1005);
+    server.set_default(None, &[]);
+    server.damage_head();
+    server.restart();
+    // That the item expired stood in the head only.
+    assert_eq!(server.read("a", "x"), Err(ErrorKind::Internal));
+    assert!(server.create(json!({"id": "b", "pk": "x"})).is_err());
+    assert_eq!(server.try_default(Some(100), &[]).unwrap_err(), ErrorKind::Internal);
+    server.restart();
+    assert_eq!(server.read("a", "x"), Err(ErrorKind::Internal));
+    server.delete_container();
+    server.turns();
+    assert_eq!((server.rows(), server.heads()), (0, 0));
 }
 
 #[test]

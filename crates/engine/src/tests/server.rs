@@ -9,7 +9,9 @@ use dayfly_model::json;
 use dayfly_model::partition_key::PartitionKey;
 use dayfly_model::{ErrorKind, Timestamp};
 use dayfly_storage::clock::HandWall;
-use dayfly_storage::{Direction, Disk, Local, LocalOptions, Memory, Pair, Store};
+use dayfly_storage::{
+    Batch, Direction, Disk, Draft, Local, LocalOptions, Memory, Pair, Plan, Store, View, commit,
+};
 use serde_json::Value;
 
 use super::watched::Watched;
@@ -127,6 +129,16 @@ impl Server {
         for bucket in store.buckets() {
             if keys::container_of(bucket).is_some() {
                 store.clear(bucket, &keys::all_lives(), 1).unwrap();
+            }
+        }
+    }
+
+    /// Makes the heads of containers unreadable.
+    pub(super) fn damage_head(&self) {
+        let store = &*self.engine().shared.store;
+        for bucket in store.buckets() {
+            if keys::container_of(bucket).is_some() {
+                commit(store, bucket, Damage).wait().unwrap();
             }
         }
     }
@@ -275,6 +287,18 @@ impl Server {
 
     pub(super) fn commits(&self) -> u64 {
         self.engine().figures().commits
+    }
+}
+
+/// Gives a bucket a head that nobody can read.
+struct Damage;
+
+impl Plan for Damage {
+    type Done = ();
+    type Refusal = dayfly_storage::Error;
+
+    fn draft(&self, _: &View<'_>) -> dayfly_storage::Result<Draft<()>> {
+        Ok(Draft::new(|_, batch: &mut Batch| batch.set_state("?")))
     }
 }
 
