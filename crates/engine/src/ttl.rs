@@ -384,7 +384,7 @@ fn told(record: &Record, policy: Policy, now: Timestamp, state: &str) -> Value {
     };
     let expires = match state {
         "expired" => policy.died_at(record.life, now),
-        _ => record.life.expires_at(default),
+        _ => policy.at(now).expires_at(record.life),
     };
     let (class, ttl) = match record.life {
         Life::Inherit(_) => ("inherit", None),
@@ -418,6 +418,21 @@ fn reason(record: &Record, policy: Policy, now: Timestamp) -> String {
     let due = record.life.expires_at(default).is_some_and(|at| at <= now);
     if dead && !due {
         return "It expired under an earlier default; no later one brings it back.".to_owned();
+    }
+    if let Some(pending) = in_force.pending
+        && !dead
+        && in_force.expires_at(record.life) != record.life.expires_at(default)
+    {
+        let at = pending.at.0;
+        return match pending.default.to_json() {
+            None => format!(
+                "The container's default goes at {at}, and from then on nothing in it expires."
+            ),
+            Some(next) => format!(
+                "The container's default becomes {next} at {at}, and from then on it counts for \
+                 this item."
+            ),
+        };
     }
     let default = match default {
         ContainerTtl::Off => {

@@ -269,6 +269,18 @@ impl Policy {
         Policy { pending, ..policy }
     }
 
+    /// The second from which an item that is alive is dead, with the change that
+    /// is to come.
+    pub fn expires_at(self, life: Life) -> Option<Timestamp> {
+        let by_default = life.expires_at(self.default);
+        match self.pending {
+            Some(pending) if by_default.is_none_or(|at| at > pending.at) => {
+                Some(life.expires_at(pending.default)?.max(pending.at))
+            }
+            _ => by_default,
+        }
+    }
+
     /// The second at which an item that is dead at `now` died, as far as it is
     /// known: under a default that is long gone it may have been earlier.
     pub fn died_at(self, life: Life, now: Timestamp) -> Option<Timestamp> {
@@ -411,6 +423,27 @@ mod tests {
         let taken_back =
             policy.delayed(ContainerTtl::Default(100), Timestamp(1030), Timestamp(1090));
         assert_eq!(taken_back, old);
+    }
+
+    #[test]
+    fn an_item_expires_on_the_first_second_it_is_dead() {
+        use ContainerTtl::{Default, NoDefault, Off};
+        let lives = [ItemTtl::Inherit, ItemTtl::Never, ItemTtl::After(20), ItemTtl::Opaque]
+            .map(|ttl| ttl.life(Timestamp(1000)));
+        for from in [Off, NoDefault, Default(5), Default(50)] {
+            for to in [Off, NoDefault, Default(5), Default(50)] {
+                for at in [1003, 1005, 1020, 1030] {
+                    let old = Policy { default: from, ..Policy::default() };
+                    let policy = old.delayed(to, Timestamp(1000), Timestamp(at));
+                    for life in lives {
+                        let dead = |now: &u64| life.is_dead(policy.cuts(Timestamp(*now)));
+                        let expected = (1000..1100).find(dead);
+                        let told = policy.expires_at(life).map(|at| at.0);
+                        assert_eq!(told, expected, "{life:?} {from:?} {to:?} at {at}");
+                    }
+                }
+            }
+        }
     }
 
     #[test]
