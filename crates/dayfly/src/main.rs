@@ -84,9 +84,10 @@ fn end(sentence: &str, code: u8) -> ExitCode {
     ExitCode::from(code)
 }
 
-/// Warnings and errors, unless the environment asks for something else.
+/// Warnings and errors, and what changes the life of many items, unless the
+/// environment asks for something else.
 fn log_to_stderr() -> Result<(), String> {
-    let wanted = std::env::var(LOG_VARIABLE).unwrap_or_else(|_| "warn".to_owned());
+    let wanted = std::env::var(LOG_VARIABLE).unwrap_or_else(|_| "warn,audit=info".to_owned());
     let filter = EnvFilter::try_new(&wanted).map_err(|_| {
         format!("{LOG_VARIABLE} is '{wanted}', which is no filter: set it to warn, info or debug.")
     })?;

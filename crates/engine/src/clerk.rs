@@ -165,11 +165,12 @@ impl<'a> Clerk<'a> {
     ) -> Result<()> {
         for bucket in buckets {
             let done = commit(&*self.shared.store, bucket, install).wait();
+            // Also after a failure: it may have landed all the same.
+            self.shared.purge.deadlines.look_at(bucket);
             if let Err(Reply { outcome: Err(error), .. }) = done {
                 self.has_unfinished();
                 return Err(error);
             }
-            self.shared.purge.deadlines.look_at(bucket);
         }
         Ok(())
     }

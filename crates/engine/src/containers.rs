@@ -24,7 +24,7 @@ use crate::lives::Lives;
 use crate::offers::{self, Offer};
 use crate::operation::{Condition, ContainerScope, Page, Replacement};
 use crate::record;
-use crate::reply::{Count, Place, Reply, Success};
+use crate::reply::{Count, Place, Reply, Success, storage_failed};
 use crate::scope::{Opened, check_intended};
 use crate::ttl::{self, Changed, History};
 
@@ -186,6 +186,8 @@ fn open(
 /// Changes a container's definition.
 pub(crate) fn replace(clerk: &Clerk<'_>, change: &Replacement) -> Reply {
     let mut reply = clerk.answer(|snapshot| {
+        catch_up(clerk, snapshot, &change.at)?;
+        let snapshot = &*clerk.snapshot().map_err(storage_failed)?;
         let now = catalog::now(snapshot);
         let (owner, mut record, old) = open(snapshot, &change.at)?;
         let in_force = record.ttl_at(now);
@@ -213,9 +215,8 @@ pub(crate) fn replace(clerk: &Clerk<'_>, change: &Replacement) -> Reply {
             // It may have landed all the same.
             Err(_) => clerk.has_unfinished(),
         }
-        if ttl != in_force {
-            let container = String::from_utf8_lossy(&old.names);
-            tracing::info!(%container, from = ?in_force, to = ?ttl, by = BY, "defaultTtl changed");
+        if ttl != in_force && reply.outcome.is_ok() {
+            tell_of_change(clerk, &old, in_force, ttl);
         }
         Ok(reply)
     });
@@ -224,6 +225,32 @@ pub(crate) fn replace(clerk: &Clerk<'_>, change: &Replacement) -> Reply {
         success.usage = usage_after(clerk, &change.at);
     }
     reply
+}
+
+/// The line in the log that every change of the default leaves.
+fn tell_of_change(clerk: &Clerk<'_>, old: &Container, from: ContainerTtl, to: ContainerTtl) {
+    let condemned = clerk.snapshot().map_err(storage_failed);
+    let condemned = condemned.and_then(|snapshot| ttl::last_condemned(&*snapshot, old));
+    tracing::info!(
+        target: AUDIT,
+        container = %String::from_utf8_lossy(&old.names),
+        from = ?from.to_json(),
+        to = ?to.to_json(),
+        by = BY,
+        condemned_items = condemned.unwrap_or_default(),
+        "defaultTtl changed"
+    );
+}
+
+/// Brings buckets that an earlier change did not reach to where the container
+/// is: what that change expires must not depend on the one that follows it.
+fn catch_up(clerk: &Clerk<'_>, snapshot: &dyn Snapshot, at: &ContainerScope) -> Result<()> {
+    let (_, record, _) = open(snapshot, at)?;
+    for bucket in record.buckets() {
+        State::policy(&snapshot.head(bucket)).map_err(storage_failed)?;
+    }
+    let is_behind = |bucket: &Bucket| State::of(&snapshot.head(*bucket)).epoch < record.epoch;
+    clerk.install(record.buckets().filter(is_behind), Install::of(&record))
 }
 
 /// What is alive in a container after it was changed.
@@ -307,6 +334,9 @@ pub(crate) fn ranges(opened: &Opened, known: Option<&str>) -> Reply {
     }
     reply.at(opened.place())
 }
+
+/// What the log shows also when it is quiet.
+const AUDIT: &str = "audit";
 
 /// Who may change a container: there is one key that writes.
 const BY: &str = "primary key";

@@ -12,7 +12,7 @@
 use bytes::Bytes;
 use dayfly_model::Timestamp;
 use dayfly_model::ttl::{ContainerTtl, Pending, Policy};
-use dayfly_storage::Head;
+use dayfly_storage::{Error, Head, Result};
 
 /// The state of a bucket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,12 +27,23 @@ pub(crate) struct State {
 
 impl State {
     /// Reads the state of `head`; a bucket without one has the empty state. One
-    /// that cannot be read is closed: it shows nothing and takes nothing.
+    /// that cannot be read is closed for good: it takes nothing, no definition
+    /// either, since nobody could say what had expired before that.
     pub(crate) fn of(head: &Head) -> State {
         if head.state.is_empty() {
             return State::default();
         }
-        Self::decode(&head.state).unwrap_or(State { deleted: true, ..State::default() })
+        let closed = State { epoch: u64::MAX, deleted: true, ..State::default() };
+        Self::decode(&head.state).unwrap_or(closed)
+    }
+
+    /// The life policy of a bucket whose container is there. A closed one has
+    /// none, and shows nothing.
+    pub(crate) fn policy(head: &Head) -> Result<Policy> {
+        match State::of(head) {
+            State { deleted: true, .. } => Err(Error::Corrupt("the head of a bucket".to_owned())),
+            state => Ok(state.policy),
+        }
     }
 
     pub(crate) fn encode(self) -> Bytes {
@@ -111,5 +122,6 @@ mod tests {
         assert_eq!(State::of(&Head::default()), State::default());
         let damaged = Head { lsn: 1, ts: 1, state: bytes::Bytes::from_static(b"?") };
         assert!(State::of(&damaged).deleted);
+        assert!(State::policy(&damaged).is_err());
     }
 }

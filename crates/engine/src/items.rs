@@ -132,9 +132,10 @@ pub(crate) fn read(opened: &Opened, item: ItemAddress, condition: &Condition) ->
     if let Err(error) = opened.check_session(&place) {
         return opened.failed(error).at(place);
     }
-    let cuts = State::of(&head).policy.cuts(opened.now());
     let get = |key: &[u8]| opened.snapshot.get(spot.bucket, key);
-    match look(get, &spot.key, &spot.partition_key, cuts).map(|seen| spot.meant(seen)) {
+    let seen = State::policy(&head)
+        .and_then(|policy| look(get, &spot.key, &spot.partition_key, policy.cuts(opened.now())));
+    match seen.map(|seen| spot.meant(seen)) {
         Ok(Seen::Alive(record)) => shown(container, &record, condition, opened.now()),
         Ok(Seen::Dead(_) | Seen::Absent) => opened.failed(not_found(ErrorKind::NotFound)),
         Err(error) => opened.failed(storage_failed(error)),
@@ -180,7 +181,8 @@ fn locate_by_rid(opened: &Opened, item: ItemAddress) -> Result<Option<Spot>> {
     let Some(tail) = entry else { return Ok(None) };
     let key = ItemKey::of_tail(&tail);
     let bytes = opened.snapshot.get(bucket, key.record()).map_err(storage_failed)?;
-    let cuts = State::of(&opened.snapshot.head(bucket)).policy.cuts(opened.now());
+    let policy = State::policy(&opened.snapshot.head(bucket)).map_err(storage_failed)?;
+    let cuts = policy.cuts(opened.now());
     let seen = bytes.map(|bytes| Seen::of(bytes, cuts)).transpose().map_err(storage_failed)?;
     let Some(Seen::Alive(record)) = seen else { return Ok(None) };
     let Some(partition_key) = PartitionKey::from_canonical(record.partition_key()) else {

@@ -120,7 +120,8 @@ impl<'a> Scan<'a> {
         mut range: KeyRange,
     ) -> Result<Option<(Bucket, Vec<u8>)>> {
         let snapshot = &*self.opened.snapshot;
-        let cuts = State::of(&snapshot.head(bucket)).policy.cuts(self.opened.now());
+        let policy = State::policy(&snapshot.head(bucket)).map_err(storage_failed)?;
+        let cuts = policy.cuts(self.opened.now());
         loop {
             let pairs =
                 snapshot.scan(bucket, &range, Direction::Forward, CHUNK).map_err(storage_failed)?;

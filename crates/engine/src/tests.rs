@@ -6,12 +6,15 @@ mod server;
 mod touch;
 mod watched;
 
+use dayfly_model::ErrorKind;
 use dayfly_storage::Pair;
 use serde_json::json;
 
 use self::server::{Kind, Server};
+use self::watched::Landed;
 use crate::catalog::ContainerRecord;
 use crate::check::Recount;
+use crate::keys;
 
 /// A container's record, for tests that need some.
 pub(crate) fn container_record() -> ContainerRecord {
@@ -28,6 +31,48 @@ pub(crate) fn container_record() -> ContainerRecord {
         version: 1,
         opened: 1,
     }
+}
+
+/// What a container shows as its default and what its items live by is the
+/// same, also when one change follows another that has not arrived.
+#[test]
+fn a_change_of_the_default_comes_after_the_one_before_it() {
+    for slices in [1, 4] {
+        let mut server = Server::with_delay(Kind::Watched { slices }, 60);
+        server.make_container(None, &[]);
+        for key in 0..20 {
+            server.create(json!({"id": "a", "pk": key})).unwrap();
+        }
+        server.watched().doubt(keys::bucket(1, slices - 1), Landed::No);
+        server.try_default(Some(10), &[]).unwrap_err();
+        server.clock(1070);
+        // From now on it is 10, for another 60 seconds.
+        server.set_default(Some(5000), &[]);
+        assert_eq!(server.list(100).len(), 0);
+        server.clock(1130);
+        assert_eq!(server.list(100).len(), 0);
+        server.check();
+    }
+}
+
+#[test]
+fn a_bucket_with_a_damaged_head_stays_closed() {
+    let mut server = Server::new(Kind::Memory { slices: 1 });
+    server.make_container(Some(5), &[]);
+    server.create(json!({"id": "a", "pk": "x"})).unwrap();
+    server.clock(1005);
+    server.set_default(None, &[]);
+    server.damage_head();
+    server.restart();
+    // That the item expired stood in the head only.
+    assert_eq!(server.read("a", "x"), Err(ErrorKind::Internal));
+    assert!(server.create(json!({"id": "b", "pk": "x"})).is_err());
+    assert_eq!(server.try_default(Some(100), &[]).unwrap_err(), ErrorKind::Internal);
+    server.restart();
+    assert_eq!(server.read("a", "x"), Err(ErrorKind::Internal));
+    server.delete_container();
+    server.turns();
+    assert_eq!((server.rows(), server.heads()), (0, 0));
 }
 
 #[test]

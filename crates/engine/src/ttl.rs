@@ -359,7 +359,7 @@ pub(crate) fn explain(opened: &Opened, id: &str, key: PartitionKey) -> Result<Re
     let container = &opened.container;
     let key = key.fitted(&container.definition().partition_key)?;
     let spot = Spot::new(container, &key, id.as_bytes().to_vec());
-    let policy = State::of(&opened.snapshot.head(spot.bucket)).policy;
+    let policy = State::policy(&opened.snapshot.head(spot.bucket)).map_err(storage_failed)?;
     let get = |key: &[u8]| opened.snapshot.get(spot.bucket, key);
     let now = opened.now();
     let seen =

@@ -127,8 +127,9 @@ pub(super) fn look(
     let mut more = due.len() == pace.items;
     let feed_max = pace.items - due.len().min(pace.items / 2);
     let feed = walk_feed(snapshot, bucket, cuts.inherit, feed_max, &mut to.feed)?;
-    due.truncate(pace.items - feed.candidates.len());
-    more |= feed.more;
+    let due_max = pace.items - feed.candidates.len();
+    more |= feed.more || due.len() > due_max;
+    due.truncate(due_max);
 
     let mut candidates = Vec::with_capacity(feed.candidates.len() + due.len());
     let mut from_feed = feed.candidates.into_iter();

@@ -8,6 +8,7 @@ use dayfly_storage::Error;
 use serde_json::json;
 
 use super::server::{Crash, Kind, Server, creation};
+use super::watched::Landed;
 use crate::operation::Operation;
 use crate::{PurgeState, keys, purge};
 
@@ -194,6 +195,19 @@ fn a_shorter_default_is_not_missed() {
 }
 
 #[test]
+fn a_change_of_the_default_whose_outcome_is_not_known_is_not_missed() {
+    for landed in [Landed::Yes, Landed::No] {
+        let mut server = server(None);
+        create(&server, 0..3, None);
+        server.clock(1100);
+        server.watched().doubt(keys::bucket(1, 0), landed);
+        server.try_default(Some(50), &[]).unwrap_err();
+        assert_eq!(server.turns(), 3, "{landed:?}");
+        server.check();
+    }
+}
+
+#[test]
 fn a_unit_that_fails_is_tried_again() {
     let mut server = server(Some(5));
     create(&server, 0..3, None);
@@ -300,6 +314,17 @@ fn who_asks_for_a_purge_is_answered_when_it_is_done() {
     assert_eq!(body(&server, run(None)), r#"{"purgedItems":0}"#);
     assert_eq!(server.run(run(Some(("d", "x")))).unwrap_err(), ErrorKind::NotFound);
     assert_eq!(server.run(run(Some(("x", "c")))).unwrap_err(), ErrorKind::OwnerNotFound);
+}
+
+#[test]
+fn two_queues_that_are_too_much_for_one_unit_together_are_both_emptied() {
+    let mut server = server(Some(5));
+    create(&server, 0..200, None);
+    server.clock(1003);
+    create(&server, 200..600, Some(2));
+    server.clock(1005);
+    assert_eq!(server.purge(), 600);
+    assert_eq!(server.stored_items(), 0);
 }
 
 #[test]

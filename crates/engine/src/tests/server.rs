@@ -19,7 +19,9 @@ use dayfly_model::partition_key::PartitionKey;
 use dayfly_model::{ErrorKind, Timestamp};
 use dayfly_storage::clock::HandWall;
 use dayfly_storage::suite::Stepped;
-use dayfly_storage::{Direction, Disk, Local, LocalOptions, Memory, Pair};
+use dayfly_storage::{
+    Batch, Direction, Disk, Draft, Local, LocalOptions, Memory, Pair, Plan, View, commit,
+};
 use serde_json::Value;
 
 use self::counted::Counted;
@@ -98,8 +100,13 @@ pub(super) type Ticket = Pin<Box<dyn Future<Output = Reply> + Send>>;
 
 impl Server {
     pub(super) fn new(kind: Kind) -> Self {
+        Server::with_delay(kind, 0)
+    }
+
+    /// A server on which a change of the default waits so many seconds.
+    pub(super) fn with_delay(kind: Kind, change_delay_seconds: u64) -> Self {
         let cache_bytes = LocalOptions::default().cache_bytes;
-        Server::with(Setup { kind, stepped: false, change_delay_seconds: 0, cache_bytes })
+        Server::with(Setup { kind, stepped: false, change_delay_seconds, cache_bytes })
     }
 
     pub(super) fn with(setup: Setup) -> Self {
@@ -346,6 +353,16 @@ impl Server {
         }
     }
 
+    /// Makes the heads of containers unreadable.
+    pub(super) fn damage_head(&self) {
+        let store = &*self.engine().shared.store;
+        for bucket in store.buckets() {
+            if keys::container_of(bucket).is_some() {
+                commit(store, bucket, Damage).wait().unwrap();
+            }
+        }
+    }
+
     pub(super) fn watched(&self) -> &Watched {
         self.watched.as_ref().unwrap()
     }
@@ -378,7 +395,15 @@ impl Server {
     }
 
     pub(super) fn set_default(&mut self, default: Option<i64>, unique: &[&str]) {
-        self.run(change_of_default(default, unique)).unwrap();
+        self.try_default(default, unique).unwrap();
+    }
+
+    pub(super) fn try_default(
+        &self,
+        default: Option<i64>,
+        unique: &[&str],
+    ) -> Result<Success, ErrorKind> {
+        self.run(change_of_default(default, unique))
     }
 
     pub(super) fn delete_container(&mut self) {
@@ -455,6 +480,18 @@ fn turns(engine: &Engine) -> u64 {
     let before = engine.purged_items();
     while engine.purge_turn() < Duration::from_secs(1) {}
     engine.purged_items() - before
+}
+
+/// Gives a bucket a head that nobody can read.
+struct Damage;
+
+impl Plan for Damage {
+    type Done = ();
+    type Refusal = dayfly_storage::Error;
+
+    fn draft(&self, _: &View<'_>) -> dayfly_storage::Result<Draft<()>> {
+        Ok(Draft::new(|_, batch: &mut Batch| batch.set_state("?")))
+    }
 }
 
 /// The operation that makes `item`.

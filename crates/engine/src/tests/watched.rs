@@ -1,5 +1,6 @@
 //! A store that commits each write the moment it is handed in, and lets a test
-//! look over its shoulder: what was read, and what becomes of the next rider.
+//! look over its shoulder: what was read, and what becomes of the next rider or
+//! of the next write to a bucket.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
@@ -8,8 +9,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use dayfly_storage::clock::{Reading, Refused, Step};
 use dayfly_storage::{
-    Bucket, Cleared, Direction, Error, Figures, Head, Job, KeyRange, Local, Memory, Pair, Result,
-    Second, Snapshot, Store, Urgency,
+    Basis, Batch, Bucket, Cleared, Direction, Error, Figures, Head, Job, KeyRange, Local, Memory,
+    Pair, Result, Room, Second, Snapshot, Stamp, Store, Urgency,
 };
 
 /// How long a test waits for what must come at once.
@@ -21,7 +22,15 @@ pub(super) struct Watched {
     rows: Arc<AtomicUsize>,
     pub(super) held: AtomicBool,
     rider: Mutex<Rider>,
+    doubted: Mutex<Option<(Bucket, Landed)>>,
     changed: Condvar,
+}
+
+/// Whether a write whose outcome nobody knows is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Landed {
+    Yes,
+    No,
 }
 
 /// What becomes of the next rider.
@@ -40,6 +49,7 @@ impl Watched {
             rows: Arc::default(),
             held: AtomicBool::new(false),
             rider: Mutex::new(Rider::Goes),
+            doubted: Mutex::default(),
             changed: Condvar::new(),
         }
     }
@@ -80,10 +90,52 @@ impl Watched {
         }
     }
 
+    /// The outcome of the next write to `bucket` is not known to whoever asked.
+    pub(super) fn doubt(&self, bucket: Bucket, landed: Landed) {
+        *self.doubted.lock().unwrap() = Some((bucket, landed));
+    }
+
     fn commit(&self, bucket: Bucket, job: Box<dyn Job>) {
         self.inner.submit(bucket, job);
         self.inner.begin_group();
         self.inner.publish_group();
+    }
+}
+
+fn unknown() -> Error {
+    Error::Unknown("the disk is on fire".to_owned())
+}
+
+/// A write that lands, while whoever asked is told that nobody knows.
+struct Doubted(Box<dyn Job>);
+
+impl Job for Doubted {
+    fn basis(&self) -> &Basis {
+        self.0.basis()
+    }
+
+    fn room(&self) -> Room {
+        self.0.room()
+    }
+
+    fn urgency(&self) -> Urgency {
+        self.0.urgency()
+    }
+
+    fn bytes(&self) -> usize {
+        self.0.bytes()
+    }
+
+    fn redraft(&mut self, snapshot: &dyn Snapshot, bucket: Bucket) -> bool {
+        self.0.redraft(snapshot, bucket)
+    }
+
+    fn write(&mut self, stamp: Stamp, batch: &mut Batch) {
+        self.0.write(stamp, batch);
+    }
+
+    fn settle(self: Box<Self>, _: Result<()>) {
+        self.0.settle(Err(unknown()));
     }
 }
 
@@ -130,6 +182,11 @@ impl Store for Watched {
     }
 
     fn submit(&self, bucket: Bucket, job: Box<dyn Job>) {
+        match self.doubted.lock().unwrap().take_if(|(doubted, _)| *doubted == bucket) {
+            Some((_, Landed::Yes)) => return self.commit(bucket, Box::new(Doubted(job))),
+            Some((_, Landed::No)) => return job.settle(Err(unknown())),
+            None => {}
+        }
         if job.urgency() == Urgency::Now {
             return self.commit(bucket, job);
         }

@@ -74,6 +74,7 @@ impl<B: Backend> Shared<B> {
                 _ => group.add(bucket, job, &self.records.slots),
             }
         }
+        self.queue.leaves();
     }
 
     fn new_group(&self, turn: &mut Turn<B::Rows>) -> Result<Group<B::Rows>> {

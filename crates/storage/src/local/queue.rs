@@ -3,7 +3,9 @@
 //! Somebody waits for a write of the first lane, so it starts a group. Writes
 //! of the second lane **ride**: they go along with the next group after those
 //! of the first lane, and start one of their own only when nothing was synced
-//! for a while. So they never make a user's write wait for one more sync.
+//! for a while. So they never make a user's write wait for one more sync. When
+//! groups are full again and again, one rider goes first now and then: it must
+//! not wait for ever.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -25,6 +27,9 @@ pub(super) const QUEUE_BYTES_MAX: usize = 256 * 1024 * 1024;
 /// How long after a sync riders cause no other one.
 const RIDERS_REST: Duration = Duration::from_millis(50);
 
+/// How many groups may leave without the rider that has waited longest.
+const LEFT_BEHIND_MAX: u32 = 3;
+
 /// A write that waits, and the bucket it is for.
 pub(super) type Waiting = (Bucket, Box<dyn Job>);
 
@@ -39,6 +44,8 @@ struct Line {
     jobs: VecDeque<Waiting>,
     riders: VecDeque<Waiting>,
     bytes: usize,
+    /// How many groups in a row had no room for a rider.
+    left_behind: u32,
     /// When something was synced last.
     synced: Option<Instant>,
     closed: bool,
@@ -81,12 +88,25 @@ impl Queue {
         Ok(())
     }
 
-    /// The write that waited longest; riders come after all others.
+    /// The write that waited longest; riders come after all others, but for one
+    /// that was left behind too often.
     pub(super) fn pop(&self) -> Option<Waiting> {
         let mut line = lock(&self.line);
-        let waiting = line.jobs.pop_front().or_else(|| line.riders.pop_front())?;
+        let riders_first = line.left_behind >= LEFT_BEHIND_MAX && !line.riders.is_empty();
+        let waiting = if riders_first || line.jobs.is_empty() {
+            line.left_behind = 0;
+            line.riders.pop_front()
+        } else {
+            line.jobs.pop_front()
+        }?;
         line.bytes -= waiting.1.bytes().min(line.bytes);
         Some(waiting)
+    }
+
+    /// The group takes no more writes.
+    pub(super) fn leaves(&self) {
+        let line = &mut *lock(&self.line);
+        line.left_behind = if line.riders.is_empty() { 0 } else { line.left_behind + 1 };
     }
 
     /// Waits until a group is to be started. `false`: the queue is closed and
@@ -187,6 +207,25 @@ mod tests {
         assert_eq!(next(&[Rides], ms(49), false), Next::Wait(ms(1)));
         assert_eq!(next(&[Rides], ms(50), false), Next::Group);
         assert_eq!(next(&[Rides, Now], ms(0), false), Next::Group);
+    }
+
+    #[test]
+    fn full_groups_do_not_leave_a_rider_behind_for_ever() {
+        let options = LocalOptions { manual: true, ..LocalOptions::default() };
+        let store = Local::memory(options).unwrap();
+        let _rider = commit(&store, Bucket(1), Waits(Urgency::Rides));
+        let mut groups = 0;
+        while !lock(&store.shared.queue.line).riders.is_empty() {
+            assert!(groups < 4, "{groups} groups left without the rider");
+            for _ in 0..1024 {
+                let _ticket = commit(&store, Bucket(1), Waits(Urgency::Now));
+            }
+            store.begin_group();
+            store.publish_group();
+            groups += 1;
+        }
+        // It went ahead of others once, and only then.
+        assert_eq!((groups, lock(&store.shared.queue.line).jobs.len()), (4, 1));
     }
 
     #[test]
