@@ -48,9 +48,9 @@ fn a_change_of_the_default_comes_after_the_one_before_it() {
         server.clock(1070);
         // From now on it is 10, for another 60 seconds.
         server.set_default(Some(5000), &[]);
-        assert_eq!(server.list(100).len(), 0);
+        assert_eq!(server.listed(), 0);
         server.clock(1130);
-        assert_eq!(server.list(100).len(), 0);
+        assert_eq!(server.listed(), 0);
         server.check();
     }
 }

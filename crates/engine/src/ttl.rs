@@ -456,6 +456,17 @@ fn reason(record: &Record, policy: Policy, now: Timestamp) -> String {
     }
 }
 
+/// How many items the last change of the default expired, or would.
+pub(crate) fn last_condemned(snapshot: &dyn Snapshot, container: &Container) -> Result<u64> {
+    let mut items = 0;
+    for bucket in container.buckets() {
+        let row = snapshot.get(bucket, &keys::policy_history()).map_err(storage_failed)?;
+        let history = History::decode(row.as_deref());
+        items += history.0.last().map_or(0, |changed| changed.condemned_items);
+    }
+    Ok(items)
+}
+
 /// The refusal of a change that would expire more than the guard lets pass.
 pub(crate) fn guarded(expired: Count, live: Count, percent: f64) -> Error {
     Error::new(

@@ -29,7 +29,7 @@ use super::watched::Watched;
 use crate::check::Recount;
 use crate::items::Spot;
 use crate::operation::{
-    Act, Condition, ContainerScope, ItemAddress, Operation, Replacement, WriteItem,
+    Act, Condition, ContainerScope, ItemAddress, Operation, Page, Part, Replacement, WriteItem,
 };
 use crate::reply::{Reply, Success};
 use crate::{Answer, Engine, EngineSettings, keys};
@@ -447,6 +447,18 @@ impl Server {
                 snapshot.scan(bucket, &keys::everything(), Direction::Forward, usize::MAX).unwrap()
             })
             .collect()
+    }
+
+    /// How many items are stored, dead or alive.
+    pub(super) fn stored_items(&self) -> usize {
+        self.dump().iter().filter(|(key, _)| key.starts_with(b"i")).count()
+    }
+
+    /// How many items a list shows.
+    pub(super) fn listed(&self) -> usize {
+        let (part, page) = (Part::default(), Page::default());
+        let success = self.run(Operation::ListItems { at: at(), part, page }).unwrap();
+        success.item_count.unwrap()
     }
 
     pub(super) fn rows(&self) -> usize {
