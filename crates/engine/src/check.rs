@@ -9,13 +9,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use dayfly_model::partition_key::PartitionKey;
 use dayfly_model::{Error, ErrorKind, Result};
-use dayfly_storage::tally::Change;
-use dayfly_storage::{Batch, Bucket, Direction, Snapshot};
+use dayfly_storage::{Batch, Bucket, Direction, KeyRange, Pair, Snapshot};
 
 use crate::catalog::{self, CatalogView, Container, ContainerRecord, Database};
 use crate::head::State;
 use crate::keys::{self, ItemKey};
-use crate::lives::{Class, Lives, Notes};
+use crate::lives::Recounted;
 use crate::record::{FeedRow, Record, lsn_of};
 use crate::reply::storage_failed;
 use crate::{Engine, figures, items};
@@ -74,11 +73,7 @@ fn bucket_is_whole(
     let mut made = Batch::default();
     let mut items = 0;
     let mut range = keys::everything();
-    loop {
-        let pairs =
-            snapshot.scan(bucket, &range, Direction::Forward, CHUNK).map_err(storage_failed)?;
-        let Some((last, _)) = pairs.last() else { break };
-        range.start = [&last[..], &[0]].concat();
+    while let Some(pairs) = chunk(snapshot, bucket, &mut range)? {
         for (key, value) in pairs {
             if let Some(item) = ItemKey::of_record(&key) {
                 let record = Record::decode(value.clone()).map_err(storage_failed)?;
@@ -111,9 +106,6 @@ fn bucket_is_whole(
     }
 }
 
-/// How many items of a bucket are recounted at most.
-const RECOUNT_ITEMS_MAX: u64 = 20_000_000;
-
 /// What a recount found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Recount {
@@ -124,7 +116,7 @@ pub enum Recount {
         /// In which container, by name.
         container: String,
     },
-    /// There was nothing to recount, too much, or not the time for it.
+    /// There was nothing to recount, or not the time for it.
     LeftOut,
 }
 
@@ -176,38 +168,28 @@ impl Engine {
             return Ok(Recount::LeftOut);
         };
         let get = |key: &[u8]| snapshot.get(bucket, key);
-        let mut counted = 0;
-        for class in Class::ALL {
-            counted += Lives::new(&get).all(class).map_err(storage_failed)?.items;
-        }
-        if counted > RECOUNT_ITEMS_MAX {
-            return Ok(Recount::LeftOut);
-        }
-        let mut notes = Notes::default();
+        let mut recounted = Recounted::default();
         let mut range = keys::feed_after(0);
-        loop {
-            let pairs =
-                snapshot.scan(bucket, &range, Direction::Forward, CHUNK).map_err(storage_failed)?;
-            let Some((last, _)) = pairs.last() else { break };
-            range.start = [&last[..], &[0]].concat();
+        while let Some(pairs) = chunk(snapshot, bucket, &mut range)? {
             for (key, value) in pairs {
                 let row = FeedRow::decode(&key, &value).map_err(storage_failed)?;
-                notes.add(row.life, row.ts, row.bytes);
+                recounted.add(row.life, row.ts, row.bytes);
             }
             if !rest() {
                 return Ok(Recount::LeftOut);
             }
         }
-        let mut rows: HashMap<_, _> = snapshot
-            .scan(bucket, &keys::all_lives(), Direction::Forward, usize::MAX)
-            .map_err(storage_failed)?
-            .into_iter()
-            .collect();
-        let mut made = Batch::default();
-        notes.write(&mut made, Change::More);
-        let tallies = made.tallies();
-        let fits = tallies.into_iter().all(|(key, tally)| tally.encode() == rows.remove(key));
-        if fits && rows.is_empty() {
+        let mut fits = true;
+        let mut range = keys::all_lives();
+        while let Some(pairs) = chunk(snapshot, bucket, &mut range)? {
+            for (key, row) in pairs {
+                fits &= recounted.fits(&key, &row, &get).map_err(storage_failed)?;
+            }
+            if !rest() {
+                return Ok(Recount::LeftOut);
+            }
+        }
+        if fits && recounted.is_whole() {
             return Ok(Recount::Right);
         }
         let number = keys::container_of(bucket).unwrap_or_default();
@@ -215,6 +197,18 @@ impl Engine {
         let found = names.find(|(_, record)| record.number == number);
         Ok(Recount::Wrong { container: found.map(|(name, _)| name).unwrap_or_default() })
     }
+}
+
+/// The next rows of `range`, which moves on; `None` at its end.
+fn chunk(
+    snapshot: &dyn Snapshot,
+    bucket: Bucket,
+    range: &mut KeyRange,
+) -> Result<Option<Vec<Pair>>> {
+    let pairs = snapshot.scan(bucket, range, Direction::Forward, CHUNK).map_err(storage_failed)?;
+    let Some((last, _)) = pairs.last() else { return Ok(None) };
+    range.start = [&last[..], &[0]].concat();
+    Ok(Some(pairs))
 }
 
 /// An item stands where its partition key and id say.

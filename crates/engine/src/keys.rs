@@ -240,6 +240,12 @@ pub(crate) fn lives(class: u8, level: u8, page: u64) -> Vec<u8> {
     key
 }
 
+/// Class, level and number of a page of the life histogram.
+pub(crate) fn lives_parts(key: &[u8]) -> Option<(u8, u8, u64)> {
+    let [b'l', class, level, page @ ..] = key else { return None };
+    Some((*class, *level, u64::from_be_bytes(page.try_into().ok()?)))
+}
+
 /// The pages of the life histogram.
 pub(crate) fn all_lives() -> KeyRange {
     KeyRange::prefix(b"l")

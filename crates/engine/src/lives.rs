@@ -92,20 +92,20 @@ impl Class {
     }
 }
 
-/// Versions that came, or that went, added up by class and second.
+/// Versions that came, or that went. Neighbours of one class and second are added
+/// up: the purge takes them in their order.
 #[derive(Default)]
-pub(crate) struct Notes(HashMap<(Class, u64), Count>);
+pub(crate) struct Notes(Vec<((Class, u64), Count)>);
 
 impl Notes {
     /// Notes a version with this life stamp and `_ts`.
     pub(crate) fn add(&mut self, life: Life, ts: Timestamp, bytes: u64) {
-        let second = match life {
-            Life::Inherit(ts) | Life::Opaque(ts) => ts,
-            Life::Explicit(at) => at,
-            Life::Never => ts,
-        };
-        let count = self.0.entry((Class::of(life), second.0.min(END - 1))).or_default();
-        *count = count.plus(Count { items: 1, bytes });
+        let place = (Class::of(life), second_of(life, ts));
+        let count = Count { items: 1, bytes };
+        match self.0.last_mut() {
+            Some((last, sum)) if *last == place => *sum = sum.plus(count),
+            _ => self.0.push((place, count)),
+        }
     }
 
     /// Counts them all.
@@ -117,6 +117,16 @@ impl Notes {
             }
         }
     }
+}
+
+/// The second by which a version is counted.
+fn second_of(life: Life, ts: Timestamp) -> u64 {
+    let second = match life {
+        Life::Inherit(ts) | Life::Opaque(ts) => ts,
+        Life::Explicit(at) => at,
+        Life::Never => ts,
+    };
+    second.0.min(END - 1)
 }
 
 /// The cell of a second within its page.
@@ -297,4 +307,60 @@ impl<'a> Lives<'a> {
 fn used(page: &Tally) -> u64 {
     let cells = (0..).zip(page.cells());
     cells.filter(|(_, cell)| !cell.is_empty()).fold(0, |used, (place, _)| used | 1 << place)
+}
+
+/// The level from which on a recount counts for itself: below it there may be as
+/// many pages as there are items.
+const RECOUNT_LEVEL: u8 = 2;
+
+/// Counts the items of a bucket anew.
+#[derive(Default)]
+pub(crate) struct Recounted {
+    pages: HashMap<Vec<u8>, Tally>,
+    /// How many more cells there are with something in them than pages below
+    /// them, on each level that is not counted anew.
+    missing: [i64; RECOUNT_LEVEL as usize],
+}
+
+impl Recounted {
+    /// Counts a version with this life stamp and `_ts`.
+    pub(crate) fn add(&mut self, life: Life, ts: Timestamp, bytes: u64) {
+        let second = second_of(life, ts);
+        for level in RECOUNT_LEVEL..LEVELS {
+            let key = keys::lives(Class::of(life).tag(), level, page_of(second, level));
+            let more = Change::More(Count { items: 1, bytes });
+            self.pages.entry(key).or_default().add(cell_of(second, level), more);
+        }
+    }
+
+    /// Whether a row of the histogram is right: a page that was recounted has the
+    /// same counts, and one below adds up to its cell in the page above.
+    pub(crate) fn fits(
+        &mut self,
+        key: &[u8],
+        row: &[u8],
+        get: &dyn Fn(&[u8]) -> Result<Option<Bytes>>,
+    ) -> Result<bool> {
+        let stored = Tally::decode(row)?;
+        let Some((class, level, page)) = keys::lives_parts(key) else { return Ok(false) };
+        if let Some(missing) = self.missing.get_mut(usize::from(level)) {
+            *missing -= 1;
+        }
+        let below = usize::from(level).checked_sub(1).and_then(|below| self.missing.get_mut(below));
+        if let Some(missing) = below {
+            *missing += i64::from(used(&stored).count_ones());
+        }
+        if level >= RECOUNT_LEVEL {
+            return Ok(self.pages.remove(key).is_some_and(|counted| counted == stored));
+        }
+        let above = get(&keys::lives(class, level + 1, page >> CELL_BITS))?;
+        let above = above.map(|row| Tally::decode(&row)).transpose()?.unwrap_or_default();
+        let cell = usize::from(cell_of(page, 0));
+        Ok(above.cells().get(cell) == Some(&stored.before(CELLS)))
+    }
+
+    /// Whether the histogram has all that was counted.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.pages.is_empty() && self.missing.iter().all(|missing| *missing == 0)
+    }
 }

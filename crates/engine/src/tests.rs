@@ -189,10 +189,12 @@ fn a_recount_finds_figures_that_are_wrong() {
         true
     };
     assert_eq!(server.recount(u64::MAX, rest), Recount::Right);
-    assert_eq!(rests, 2, "1400 items are two chunks");
+    assert_eq!(rests, 3, "1400 items are two chunks, and their figures one");
     assert_eq!(server.recount(0, || false), Recount::LeftOut, "told to stop");
-    server.damage_figures();
-    let container = "d/c".to_owned();
-    assert_eq!(server.recount(0, || true), Recount::Wrong { container });
-    assert_eq!(server.recounts(), [2, 1, 2]);
+    // Whichever row is missing.
+    while server.damage_figures() {
+        let container = "d/c".to_owned();
+        assert_eq!(server.recount(0, || true), Recount::Wrong { container });
+    }
+    assert_eq!(server.recounts()[0], 2);
 }

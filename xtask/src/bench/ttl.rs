@@ -135,8 +135,9 @@ fn calls(server: &Server, report: &mut Report) -> Result<()> {
 
 /// Two servers with nothing to do, side by side.
 fn idle(many: &Server, plain: &Server, report: &mut Report) -> Result<()> {
-    // What is left of the work before is not to be counted.
-    std::thread::sleep(Duration::from_secs(10));
+    // What is left of the work before, and the recount after the start, are not
+    // to be counted.
+    std::thread::sleep(Duration::from_secs(40));
     let before = [many.cpu_exact()?, plain.cpu_exact()?];
     std::thread::sleep(IDLE);
     let after = [many.cpu_exact()?, plain.cpu_exact()?];

@@ -344,13 +344,15 @@ impl Server {
     }
 
     /// Takes away a row of the life histogram.
-    pub(super) fn damage_figures(&self) {
+    /// `false`: there are none left.
+    pub(super) fn damage_figures(&self) -> bool {
         let store = &self.engine().shared.store;
-        for bucket in store.buckets() {
-            if keys::container_of(bucket).is_some() {
-                store.clear(bucket, &keys::all_lives(), 1).unwrap();
-            }
-        }
+        let buckets = store.buckets().into_iter();
+        let buckets = buckets.filter(|bucket| keys::container_of(*bucket).is_some());
+        buckets
+            .map(|bucket| store.clear(bucket, &keys::all_lives(), 1).unwrap().removed)
+            .sum::<usize>()
+            > 0
     }
 
     /// Makes the heads of containers unreadable.

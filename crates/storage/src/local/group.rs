@@ -41,12 +41,14 @@ pub(super) struct Group<R> {
     pub(super) commits: u64,
     pub(super) redrafts: u64,
     bytes: usize,
-    /// Rows that count, with what the jobs added.
-    tallies: HashMap<Vec<u8>, Counted>,
+    /// Rows that count, with what the jobs added, and where each one is.
+    tallies: Vec<Counted>,
+    places: HashMap<Vec<u8>, usize>,
 }
 
 /// A row that counts.
 struct Counted {
+    key: Vec<u8>,
     tally: Tally,
     /// Whether it is not yet among the group's writes.
     changed: bool,
@@ -81,7 +83,8 @@ impl<R: Rows> Group<R> {
             commits: 0,
             redrafts: 0,
             bytes: 0,
-            tallies: HashMap::new(),
+            tallies: Vec::new(),
+            places: HashMap::new(),
         }
     }
 
@@ -150,7 +153,7 @@ impl<R: Rows> Group<R> {
             )));
         }
         let places = self.load_tallies(bucket, &batch, slots)?;
-        for (place, (_, addition)) in places.iter().zip(&batch.additions) {
+        for (place, (_, addition)) in places.into_iter().zip(&batch.additions) {
             self.count(place, *addition);
         }
         for (key, value) in batch.writes {
@@ -166,44 +169,42 @@ impl<R: Rows> Group<R> {
 
 impl<R: Rows> Group<R> {
     /// Reads the rows that `batch` counts in, as far as they are not known, and
-    /// returns where they are.
-    fn load_tallies(
-        &mut self,
-        bucket: Bucket,
-        batch: &Batch,
-        slots: &Slots,
-    ) -> Result<Vec<Vec<u8>>> {
+    /// returns which ones they are.
+    fn load_tallies(&mut self, bucket: Bucket, batch: &Batch, slots: &Slots) -> Result<Vec<usize>> {
         let mut places = Vec::with_capacity(batch.additions.len());
         for (key, _) in &batch.additions {
-            let place = physical(bucket, key);
-            if !self.tallies.contains_key(&place) {
-                let row = self.overlay.get(bucket, key)?;
-                let tally = row.map(|row| Tally::decode(&row)).transpose()?.unwrap_or_default();
-                slots.mark(fingerprint(bucket, key), self.overlay.generation);
-                self.bytes += ROW_BYTES + place.len() + TALLY_BYTES;
-                self.tallies.insert(place.clone(), Counted { tally, changed: false });
+            let physical = physical(bucket, key);
+            if let Some(place) = self.places.get(&physical) {
+                places.push(*place);
+                continue;
             }
-            places.push(place);
+            let row = self.overlay.get(bucket, key)?;
+            let tally = row.map(|row| Tally::decode(&row)).transpose()?.unwrap_or_default();
+            slots.mark(fingerprint(bucket, key), self.overlay.generation);
+            self.bytes += ROW_BYTES + physical.len() + TALLY_BYTES;
+            places.push(self.tallies.len());
+            self.places.insert(physical.clone(), self.tallies.len());
+            self.tallies.push(Counted { key: physical, tally, changed: false });
         }
         Ok(places)
     }
 
-    fn count(&mut self, place: &[u8], addition: Addition) {
+    fn count(&mut self, place: usize, addition: Addition) {
         let Some(counted) = self.tallies.get_mut(place) else { return };
         counted.changed = true;
         if !counted.tally.add(addition.cell, addition.change) {
             // The figures are wrong now, and the recount will say so; the data
             // is not, so the write stands.
-            tracing::error!(?place, "more went than was counted; this is a bug");
+            tracing::error!(key = ?counted.key, "more went than was counted; this is a bug");
             debug_assert!(false, "more went than was counted: {addition:?}");
         }
     }
 
     /// Puts the rows that count among the group's writes.
     pub(super) fn note_tallies(&mut self) {
-        for (place, counted) in self.tallies.iter_mut().filter(|(_, counted)| counted.changed) {
+        for counted in self.tallies.iter_mut().filter(|counted| counted.changed) {
             counted.changed = false;
-            self.overlay.writes.insert(place.clone(), counted.tally.encode());
+            self.overlay.writes.insert(counted.key.clone(), counted.tally.encode());
         }
     }
 }
