@@ -234,12 +234,16 @@ fn tell_of_change(clerk: &Clerk<'_>, old: &Container, from: ContainerTtl, to: Co
     tracing::info!(
         target: AUDIT,
         container = %String::from_utf8_lossy(&old.names),
-        from = ?from.to_json(),
-        to = ?to.to_json(),
+        from = %shown_ttl(from),
+        to = %shown_ttl(to),
         by = BY,
         condemned_items = condemned.unwrap_or_default(),
         "defaultTtl changed"
     );
+}
+
+fn shown_ttl(ttl: ContainerTtl) -> String {
+    ttl.to_json().map_or_else(|| "off".to_owned(), |ttl| ttl.to_string())
 }
 
 /// Brings buckets that an earlier change did not reach to where the container

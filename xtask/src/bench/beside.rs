@@ -22,7 +22,7 @@ use crate::wire::Signer;
 
 const ITEMS: u64 = 500_000;
 const ROUNDS: usize = 5;
-const ROUND: Duration = Duration::from_secs(10);
+const ROUND: Duration = Duration::from_secs(18);
 const WRITTEN: u64 = 20_000;
 const DAY: u64 = 24 * 3600;
 
