@@ -54,13 +54,32 @@ pub(crate) mod name {
 
 /// The headers of a request.
 #[derive(Clone, Copy)]
-pub(crate) struct Headers<'a>(pub(crate) &'a HeaderMap);
+pub(crate) struct Headers<'a> {
+    map: &'a HeaderMap,
+    /// A bit for each header that is there. Most of those we ask for are not, and
+    /// this says so without a look-up.
+    marks: u64,
+}
+
+/// The bit of a header; others may share it.
+fn mark(name: &HeaderName) -> u64 {
+    let name = name.as_str().as_bytes();
+    let last = name.last().copied().map_or(0, usize::from);
+    1 << ((name.len() + 5 * last) % 64)
+}
 
 impl<'a> Headers<'a> {
+    pub(crate) fn new(map: &'a HeaderMap) -> Self {
+        Headers { map, marks: map.keys().fold(0, |marks, name| marks | mark(name)) }
+    }
+
     /// The header's value. Two values that differ are an error: nobody can
     /// tell which one counts.
     pub(crate) fn text(&self, name: &HeaderName) -> Result<Option<Cow<'a, str>>> {
-        let mut values = self.0.get_all(name).iter();
+        if self.marks & mark(name) == 0 {
+            return Ok(None);
+        }
+        let mut values = self.map.get_all(name).iter();
         let Some(first) = values.next() else { return Ok(None) };
         if values.any(|value| value != first) {
             return Err(Error::bad_request(format!(

@@ -103,7 +103,7 @@ impl Api {
         let request = Request {
             method: head.method.as_str(),
             query: head.uri.query().unwrap_or_default(),
-            headers: Headers(&head.headers),
+            headers: Headers::new(&head.headers),
             body: &Bytes::new(),
         };
         let path = head.uri.path();
@@ -143,7 +143,7 @@ impl Api {
         let request = Request {
             method: incoming.parts.method.as_str(),
             query: incoming.parts.uri.query().unwrap_or_default(),
-            headers: Headers(&incoming.parts.headers),
+            headers: Headers::new(&incoming.parts.headers),
             body: &incoming.body,
         };
         let segments = route::segments(path)?;

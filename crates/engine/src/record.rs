@@ -30,6 +30,10 @@ const FORMAT: u8 = 1;
 /// The part of the header that the commit fills in.
 const SEAL_BYTES: usize = 37;
 
+/// An item smaller than this is copied into its answer: that costs less than a
+/// second piece to send.
+const ONE_PIECE_BYTES: usize = 16 * 1024;
+
 /// What the system properties add to an item's text, without the digits of its
 /// `_ts`: all RIDs and etags are of one length.
 const SYSTEM_BYTES: usize = 195;
@@ -181,13 +185,15 @@ impl Record {
         etag(container.number, self.opened, self.version)
     }
 
-    /// The item as clients see it: the user's properties, which are not copied,
-    /// then ours. `etag` is its [`etag`](Record::etag).
+    /// The item as clients see it: the user's properties, then ours. A large
+    /// item is not copied. `etag` is its [`etag`](Record::etag).
     pub(crate) fn render(&self, container: &Container, etag: &str) -> Pieces {
         let rid = ItemRid { container: container.rid, docno: self.docno }.encode();
         let text = self.text();
-        let open = self.bytes.slice_ref(text.strip_suffix(b"}").unwrap_or(text));
-        let mut out = Vec::with_capacity(container.self_link.len() + 192);
+        let open = text.strip_suffix(b"}").unwrap_or(text);
+        let copied = if open.len() < ONE_PIECE_BYTES { open } else { &[] };
+        let mut out = Vec::with_capacity(copied.len() + container.self_link.len() + 192);
+        out.put_slice(copied);
         if open.len() > 1 {
             out.put_u8(b',');
         }
@@ -199,7 +205,10 @@ impl Record {
         out.put_slice(b"\\\"\",\"_attachments\":\"attachments/\",\"_ts\":");
         out.put_slice(self.ts.0.to_string().as_bytes());
         out.put_u8(b'}');
-        Pieces { first: open, second: out.into() }
+        if copied.len() == open.len() {
+            return out.into();
+        }
+        Pieces { first: self.bytes.slice_ref(open), second: out.into() }
     }
 
     /// How many bytes the item has as clients see it.

@@ -22,7 +22,8 @@ use crate::{Result, failed};
 const ITEMS: u64 = 100_000;
 const ROUNDS: u64 = 5;
 const ROUND: Duration = Duration::from_secs(4);
-const WARM_UP: Duration = Duration::from_secs(2);
+/// Until the items are in the cache, and the recount after the start is over.
+const WARM_UP: Duration = Duration::from_secs(10);
 const CONNECTIONS: usize = 32;
 const HOT_ITEMS: usize = 10_000;
 
