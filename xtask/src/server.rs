@@ -137,6 +137,7 @@ pub(crate) fn dayfly(program: &Path, folder: &Path) -> Command {
             command.env_remove(name);
         }
     }
+    command.env("DAYFLY_LOG", "warn");
     command.args(["--listen", "127.0.0.1:0", "--data"]).arg(folder).stdin(Stdio::null());
     command
 }
