@@ -6,8 +6,8 @@
 use crate::error::{SyntaxError, quoted};
 use crate::lex::{self, Kind, Lexer, Token};
 use crate::tree::{
-    Amount, Binding, Collection, Count, Direction, Expr, Item, OrderBy, Page, Projection, Query,
-    SortKey, Source, Span, Step,
+    Amount, Binding, Collection, Count, Direction, Expr, ExprKind, Item, OrderBy, Page, Projection,
+    Query, SortKey, Source, Span, Step,
 };
 
 /// The longest text of a query, in characters.
@@ -289,13 +289,7 @@ impl<'a> Parser<'a> {
     }
 
     fn sort_key(&mut self, rank: bool) -> Parsed<SortKey> {
-        if rank && !(starts_call(&self.token) && self.second().is_sign("(")) {
-            if starts_call(&self.token) {
-                self.advance();
-            }
-            return Err(self.unexpected());
-        }
-        let expr = self.expression()?;
+        let expr = if rank { self.rank_call()? } else { self.expression()? };
         let direction = if self.take("ASC") {
             Some(Direction::Ascending)
         } else if self.take("DESC") {
@@ -304,6 +298,12 @@ impl<'a> Parser<'a> {
             None
         };
         Ok(SortKey { expr, direction })
+    }
+
+    fn rank_call(&mut self) -> Parsed<Expr> {
+        let start = self.token.start;
+        let call = self.call(false)?;
+        Ok(Expr::new(ExprKind::Call(Box::new(call)), self.span_from(start)))
     }
 
     fn page(&mut self) -> Parsed<Option<Page>> {

@@ -263,6 +263,8 @@ fn what_is_no_query() {
         ("SELECT * FROM c OFFSET 1", "SC1002", ""),
         ("SELECT * FROM c ORDER BY RANK 1", "SC1001", "1"),
         ("SELECT * FROM c ORDER BY RANK c.a", "SC1001", "."),
+        ("SELECT * FROM c ORDER BY RANK F(1) + 1", "SC1001", "+"),
+        ("SELECT * FROM c ORDER BY RANK F(1), 2", "SC1001", "2"),
         ("SELECT * FROM c WHERE (c.a", "SC1002", ""),
         ("SELECT * FROM c WHERE c.a)", "SC1001", ")"),
     ]);
