@@ -11,7 +11,7 @@ use dayfly_model::epk::{self, Epk};
 use dayfly_model::partition_key::PartitionKey;
 use dayfly_model::ttl::Cuts;
 use dayfly_model::{Error, ErrorKind, Result, charge};
-use dayfly_sql::Query;
+use dayfly_sql::{Request, Shape};
 use dayfly_storage::{Bucket, Direction, KeyRange, Snapshot};
 use sha2::{Digest, Sha256};
 
@@ -45,9 +45,9 @@ pub(crate) fn items(opened: &Opened, part: &Part, page: &Page) -> Reply {
 
 /// Shows the items that a query asks for: for now, all of them.
 pub(crate) fn query(opened: &Opened, query: &[u8], part: &Part, page: &Page) -> Reply {
-    match Query::parse(query) {
-        Ok(Query::All) => items(opened, part, page),
-        Ok(Query::Lookup { .. }) => {
+    match Request::read(query).and_then(|request| Shape::of(&request)) {
+        Ok(Shape::All) => items(opened, part, page),
+        Ok(Shape::Lookup { .. }) => {
             opened.failed(Error::not_yet("A query with a filter")).at(opened.place())
         }
         Err(error) => opened.failed(error).at(opened.place()),

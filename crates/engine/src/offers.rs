@@ -5,7 +5,7 @@ use dayfly_model::epk::Epk;
 use dayfly_model::rid::{OfferRid, RangeRid};
 use dayfly_model::throughput::Throughput;
 use dayfly_model::{ErrorKind, Result};
-use dayfly_sql::Query;
+use dayfly_sql::{Request, Shape};
 use dayfly_storage::{Batch, Snapshot, Stamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -121,10 +121,10 @@ pub(crate) fn list(snapshot: &dyn Snapshot, page: &Page) -> Result<Reply> {
 
 /// Shows the offers that a query asks for.
 pub(crate) fn query(snapshot: &dyn Snapshot, body: &[u8]) -> Result<Reply> {
-    let query = Query::parse(body)?;
+    let shape = Shape::of(&Request::read(body)?)?;
     let rows = CatalogView::scan(snapshot, &keys::offers(), LOOKUP_MAX).map_err(storage_failed)?;
     let mut offers = rows.iter().map(|(_, row)| json_of(row)).collect::<Result<Vec<_>>>()?;
-    if let Query::Lookup { property, value } = query {
+    if let Shape::Lookup { property, value } = shape {
         offers.retain(|offer| offer.get(&property).is_some_and(|found| *found == value));
     }
     Ok(feed("", "Offers", offers, None, catalog::now(snapshot)))

@@ -1,0 +1,70 @@
+//! The body of a query request: the text, and the values of its parameters.
+
+use std::collections::BTreeMap;
+
+use dayfly_model::{Error, Result};
+use serde_json::Value;
+
+use crate::check::check;
+use crate::error::SyntaxError;
+use crate::lex;
+use crate::parse::parse;
+use crate::tree::Query;
+
+/// The values of parameters, by name with its `@`. `None`: it has a name only,
+/// as JavaScript sends it for an undefined value.
+pub type Parameters = BTreeMap<String, Option<Value>>;
+
+/// A query that was read and is well formed, with its parameters.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Request {
+    /// The query.
+    pub query: Query,
+    /// Its parameters.
+    pub parameters: Parameters,
+}
+
+impl Request {
+    /// Reads the body of a query request.
+    pub fn read(body: &[u8]) -> Result<Request> {
+        let body: Value = serde_json::from_slice(body)
+            .map_err(|why| Error::bad_request(format!("The query is not valid JSON: {why}.")))?;
+        let text = body
+            .get("query")
+            .and_then(Value::as_str)
+            .ok_or_else(|| Error::bad_request("The request has no query text."))?;
+        let query = parse(text).map_err(SyntaxError::into_error)?;
+        check(&query, text).map_err(SyntaxError::into_error)?;
+        Ok(Request { query, parameters: parameters(body.get("parameters"))? })
+    }
+}
+
+fn parameters(given: Option<&Value>) -> Result<Parameters> {
+    let list = match given {
+        None | Some(Value::Null) => return Ok(Parameters::new()),
+        Some(Value::Array(list)) => list,
+        Some(_) => return Err(Error::bad_request("The query's parameters must be an array.")),
+    };
+    let mut parameters = Parameters::new();
+    for parameter in list {
+        let (name, value) = name_and_value(parameter)?;
+        if parameters.insert(name.to_owned(), value).is_some() {
+            let message = format!("The query's parameter '{name}' is given more than once.");
+            return Err(Error::bad_request(message));
+        }
+    }
+    Ok(parameters)
+}
+
+fn name_and_value(parameter: &Value) -> Result<(&str, Option<Value>)> {
+    let name = parameter.get("name").and_then(Value::as_str).ok_or_else(|| {
+        Error::bad_request("A parameter of the query has no name; each is {\"name\", \"value\"}.")
+    })?;
+    if !name.strip_prefix('@').is_some_and(lex::is_word) {
+        let message = format!(
+            "The query's parameter '{name}' must be named by '@' and letters, digits or '_'."
+        );
+        return Err(Error::bad_request(message));
+    }
+    Ok((name, parameter.get("value").cloned()))
+}
