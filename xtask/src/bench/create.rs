@@ -164,8 +164,10 @@ pub(super) fn creates(server: &Server, mix: Mix, first: u64, count: u64) -> Resu
     let creates = Creates::new(&Signer::new()?);
     let items = Items::new();
     let mut number = first;
+    let mut json = String::new();
     load::run(server.address, CONNECTIONS, Until::Sent(count), move |buffer| {
-        creates.request(number, &items.json(number, 0, mix.bytes(number)), buffer);
+        items.put_json(number, 0, mix.bytes(number), &mut json);
+        creates.request(number, &json, buffer);
         number += 1;
     })
 }
@@ -177,11 +179,13 @@ fn replaces(server: &Server, count: u64) -> Result<Done> {
     let items = Items::new();
     let mut random = Random::new(3);
     let mut version = 0;
+    let mut json = String::new();
     load::run(server.address, CONNECTIONS, Until::Sent(count), move |buffer| {
         let number = random.below(count);
         version += 1;
         let head = heads.get(usize::try_from(number).unwrap_or(0)).map_or("", String::as_str);
-        replace_request(head, number, &items.json(number, version, ITEM_BYTES), buffer);
+        items.put_json(number, version, ITEM_BYTES, &mut json);
+        replace_request(head, number, &json, buffer);
     })
 }
 

@@ -40,14 +40,23 @@ impl Items {
     /// Item `number` as JSON of `bytes` bytes. Another `version` has another
     /// text.
     pub(super) fn json(&self, number: u64, version: u64, bytes: usize) -> String {
+        let mut json = String::with_capacity(bytes);
+        self.put_json(number, version, bytes, &mut json);
+        json
+    }
+
+    /// The same, into a string that is used again and again: a load that asks the
+    /// system for two megabytes each time takes the server's cores.
+    pub(super) fn put_json(&self, number: u64, version: u64, bytes: usize, json: &mut String) {
         let (id, key) = (id(number), partition_key(number));
-        let head = format!("{{\"id\":\"{id}\",\"pk\":\"{key}\",\"n\":{number},\"text\":\"");
-        let length = bytes.saturating_sub(head.len() + 2);
+        json.clear();
+        json.push_str(&format!("{{\"id\":\"{id}\",\"pk\":\"{key}\",\"n\":{number},\"text\":\""));
+        let length = bytes.saturating_sub(json.len() + 2);
         let places = self.filler.len().saturating_sub(length).max(1) as u64;
         let start = Random::new(number ^ (version << 40)).below(places);
         let start = usize::try_from(start).unwrap_or(0);
-        let text = self.filler.get(start..start + length).unwrap_or_default();
-        format!("{head}{text}\"}}")
+        json.push_str(self.filler.get(start..start + length).unwrap_or_default());
+        json.push_str("\"}");
     }
 }
 
