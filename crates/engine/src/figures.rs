@@ -3,7 +3,7 @@
 //! What has expired since the start is what the purge removed, what a write
 //! buried because it wanted the id or a unique key, and what is dead and still
 //! there. The first two are counted after they happened and read before the
-//! third, a sum over the [life histogram](crate::lives): so nothing counts
+//! third, a sum over the life histogram: so nothing counts
 //! twice, and what happens in between is missing for a moment. The greatest sum
 //! that was shown is remembered, because such a count must not fall.
 

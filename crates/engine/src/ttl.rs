@@ -1,7 +1,7 @@
 //! The operator's view of time to live: how it stands, what will expire when,
 //! what another default would do, and why an item lives or not.
 //!
-//! All figures are sums over the [life histogram](crate::lives), so they are
+//! All figures are sums over the life histogram, so they are
 //! exact at the request's second and cost the same for any number of items.
 
 use dayfly_model::partition_key::PartitionKey;
