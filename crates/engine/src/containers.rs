@@ -237,7 +237,7 @@ fn tell_of_change(clerk: &Clerk<'_>, old: &Container, from: ContainerTtl, to: Co
         from = %shown_ttl(from),
         to = %shown_ttl(to),
         by = BY,
-        condemned_items = condemned.unwrap_or_default(),
+        condemned_items = %condemned.map_or_else(|_| "unknown".to_owned(), |items| items.to_string()),
         "defaultTtl changed"
     );
 }
@@ -419,7 +419,7 @@ impl Install {
             return Ok(None);
         }
         let row = view.get(&keys::policy_history())?;
-        let before = History::decode(row.as_deref());
+        let before = History::decode(row.as_deref())?;
         let mut history = before.clone();
         history.push(Timestamp(view.now()), Self::change(view, old.policy, new)?);
         Ok((history != before).then(|| history.encode()))

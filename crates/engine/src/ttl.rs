@@ -50,8 +50,11 @@ const CHANGES_MAX: usize = 32;
 pub(crate) struct History(Vec<Changed>);
 
 impl History {
-    pub(crate) fn decode(row: Option<&[u8]>) -> History {
-        row.and_then(|row| serde_json::from_slice(row).ok()).unwrap_or_default()
+    pub(crate) fn decode(row: Option<&[u8]>) -> dayfly_storage::Result<History> {
+        let Some(row) = row else { return Ok(History::default()) };
+        serde_json::from_slice(row).map_err(|why| {
+            dayfly_storage::Error::Corrupt(format!("the changes of a default: {why}"))
+        })
     }
 
     pub(crate) fn encode(&self) -> Vec<u8> {
@@ -207,7 +210,7 @@ pub(crate) fn status(opened: &Opened, purge: &PurgeStatus) -> Result<Reply> {
     let mut history = History::default();
     for bucket in container.buckets() {
         let row = snapshot.get(bucket, &keys::policy_history()).map_err(storage_failed)?;
-        history.merge(History::decode(row.as_deref()));
+        history.merge(History::decode(row.as_deref()).map_err(storage_failed)?);
     }
     let body = json!({
         "now": now.0,
@@ -461,7 +464,7 @@ pub(crate) fn last_condemned(snapshot: &dyn Snapshot, container: &Container) -> 
     let mut items = 0;
     for bucket in container.buckets() {
         let row = snapshot.get(bucket, &keys::policy_history()).map_err(storage_failed)?;
-        let history = History::decode(row.as_deref());
+        let history = History::decode(row.as_deref()).map_err(storage_failed)?;
         items += history.0.last().map_or(0, |changed| changed.condemned_items);
     }
     Ok(items)
@@ -478,4 +481,15 @@ pub(crate) fn guarded(expired: Count, live: Count, percent: f64) -> Error {
             expired.items, live.items, expired.bytes, live.bytes
         ),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_damaged_history_is_told_and_not_shown_as_none() {
+        assert_eq!(History::decode(None), Ok(History::default()));
+        assert!(matches!(History::decode(Some(b"?")), Err(dayfly_storage::Error::Corrupt(_))));
+    }
 }

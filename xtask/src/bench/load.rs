@@ -44,13 +44,40 @@ pub(super) fn run(
     until: Until,
     next: impl FnMut(&mut Vec<u8>) + 'static,
 ) -> Result<Done> {
+    on_one_thread(drive(address, connections, until, next))
+}
+
+/// Runs a load on this thread, until it ends or patience does.
+fn on_one_thread<T>(load: impl Future<Output = Result<T>>) -> Result<T> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(failed("starting the load"))?;
     let tasks = LocalSet::new();
-    let work = tasks.run_until(drive(address, connections, until, next));
+    let work = tasks.run_until(load);
     runtime
         .block_on(async { tokio::time::timeout(PATIENCE, work).await })
         .map_err(failed("load"))?
+}
+
+async fn connect(address: SocketAddr, connections: usize) -> Result<Vec<TcpStream>> {
+    let mut streams = Vec::new();
+    for _ in 0..connections {
+        let stream = TcpStream::connect(address).await.map_err(failed("connecting"))?;
+        stream.set_nodelay(true).map_err(failed("connecting"))?;
+        streams.push(stream);
+    }
+    Ok(streams)
+}
+
+/// Sends a request and waits for its whole answer.
+async fn exchange(stream: &mut TcpStream, request: &[u8], answer: &mut Vec<u8>) -> Result<()> {
+    stream.write_all(request).await.map_err(failed("sending"))?;
+    answer.clear();
+    while !is_whole(answer)? {
+        if stream.read_buf(answer).await.map_err(failed("receiving"))? == 0 {
+            return Err("the server closed a connection".to_owned());
+        }
+    }
+    Ok(())
 }
 
 /// What the connections share.
@@ -72,12 +99,7 @@ async fn drive<N: FnMut(&mut Vec<u8>) + 'static>(
     };
     let shared =
         Rc::new(Shared { next: RefCell::new(next), left: Cell::new(left), done: Cell::new(0) });
-    let mut streams = Vec::new();
-    for _ in 0..connections {
-        let stream = TcpStream::connect(address).await.map_err(failed("connecting"))?;
-        stream.set_nodelay(true).map_err(failed("connecting"))?;
-        streams.push(stream);
-    }
+    let streams = connect(address, connections).await?;
     let started = Instant::now();
     let tasks: Vec<_> = streams
         .into_iter()
@@ -103,13 +125,7 @@ async fn connection<N: FnMut(&mut Vec<u8>)>(
         shared.left.set(shared.left.get() - 1);
         request.clear();
         (shared.next.borrow_mut())(&mut request);
-        stream.write_all(&request).await.map_err(failed("sending"))?;
-        answer.clear();
-        while !is_whole(&answer)? {
-            if stream.read_buf(&mut answer).await.map_err(failed("receiving"))? == 0 {
-                return Err("the server closed a connection".to_owned());
-            }
-        }
+        exchange(&mut stream, &request, &mut answer).await?;
         shared.done.set(shared.done.get() + 1);
     }
     Ok(())
@@ -141,13 +157,7 @@ pub(super) fn open_loop(
     time: Duration,
     next: impl FnMut(&mut Vec<u8>) + 'static,
 ) -> Result<Due> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(failed("starting the load"))?;
-    let tasks = LocalSet::new();
-    let work = tasks.run_until(drive_open(address, rate, time, next));
-    runtime
-        .block_on(async { tokio::time::timeout(PATIENCE, work).await })
-        .map_err(failed("load"))?
+    on_one_thread(drive_open(address, rate, time, next))
 }
 
 /// What the connections of an open loop share: the next request's number says
@@ -169,12 +179,7 @@ async fn drive_open<N: FnMut(&mut Vec<u8>) + 'static>(
         number: Cell::new(0),
         late: RefCell::new(Vec::new()),
     });
-    let mut streams = Vec::new();
-    for _ in 0..OPEN_CONNECTIONS {
-        let stream = TcpStream::connect(address).await.map_err(failed("connecting"))?;
-        stream.set_nodelay(true).map_err(failed("connecting"))?;
-        streams.push(stream);
-    }
+    let streams = connect(address, OPEN_CONNECTIONS).await?;
     let started = Instant::now();
     let tasks: Vec<_> = streams
         .into_iter()
@@ -209,13 +214,7 @@ async fn open_connection<N: FnMut(&mut Vec<u8>)>(
         tokio::time::sleep_until((started + due).into()).await;
         request.clear();
         (line.next.borrow_mut())(&mut request);
-        stream.write_all(&request).await.map_err(failed("sending"))?;
-        answer.clear();
-        while !is_whole(&answer)? {
-            if stream.read_buf(&mut answer).await.map_err(failed("receiving"))? == 0 {
-                return Err("the server closed a connection".to_owned());
-            }
-        }
+        exchange(&mut stream, &request, &mut answer).await?;
         line.late.borrow_mut().push(started.elapsed().saturating_sub(due));
     }
 }
