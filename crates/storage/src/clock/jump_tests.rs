@@ -1,7 +1,8 @@
 //! What becomes of a wall clock that nothing explains.
 
+use std::cell::RefCell;
 use std::fmt::Debug;
-use std::sync::{Arc, Mutex};
+use std::sync::Once;
 
 use proptest::prelude::*;
 use tracing::field::Field;
@@ -407,9 +408,15 @@ proptest! {
     }
 }
 
-/// Keeps the lines that are logged on this thread.
-#[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<String>>>);
+thread_local! {
+    /// The lines that were logged on this thread.
+    static LINES: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Keeps what is logged, each thread for itself. It is the whole process's: a
+/// line that another test reaches first, on a thread without a subscriber of its
+/// own, would be switched off for all.
+struct Lines;
 
 impl tracing::Subscriber for Lines {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
@@ -418,7 +425,7 @@ impl tracing::Subscriber for Lines {
 
     fn event(&self, event: &Event<'_>) {
         event.record(&mut |_: &Field, value: &dyn Debug| {
-            self.0.lock().unwrap().push(format!("{value:?}"));
+            LINES.with_borrow_mut(|lines| lines.push(format!("{value:?}")));
         });
     }
 
@@ -434,19 +441,19 @@ impl tracing::Subscriber for Lines {
 
 /// Looks often while all this happens. Each line of the log starts so.
 fn logs(happenings: &[Happens], expected: &[&str]) {
-    let lines = Lines::default();
-    tracing::subscriber::with_default(lines.clone(), || {
-        let mut test = Test::at(START);
-        test.now();
-        for what in happenings {
-            test.happens(*what);
-            for _ in 0..3 {
-                test.reading();
-                test.clock.lease_due();
-            }
+    static LISTENS: Once = Once::new();
+    LISTENS.call_once(|| tracing::subscriber::set_global_default(Lines).unwrap());
+    LINES.take();
+    let mut test = Test::at(START);
+    test.now();
+    for what in happenings {
+        test.happens(*what);
+        for _ in 0..3 {
+            test.reading();
+            test.clock.lease_due();
         }
-    });
-    let lines = lines.0.lock().unwrap();
+    }
+    let lines = LINES.take();
     assert_eq!(lines.len(), expected.len(), "{lines:?}");
     for (line, start) in lines.iter().zip(expected) {
         assert!(line.starts_with(start), "{line}");
