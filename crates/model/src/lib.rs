@@ -18,6 +18,7 @@ pub mod session;
 pub mod throughput;
 pub mod time;
 pub mod ttl;
+pub mod value;
 
 pub use error::{Error, ErrorKind, Result};
 pub use time::Timestamp;

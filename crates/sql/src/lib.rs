@@ -18,6 +18,7 @@
 mod check;
 mod error;
 mod expression;
+mod functions;
 mod lex;
 mod parse;
 mod print;

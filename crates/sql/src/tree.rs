@@ -5,6 +5,8 @@
 //! `OR`s is then one node with a thousand members, and a tree is never deeper
 //! than the text is nested.
 
+pub use dayfly_model::value::Number;
+
 /// A piece of the text, in bytes. All spans are equal: where something stands
 /// is no part of what it means.
 #[derive(Clone, Copy, Debug, Default)]
@@ -251,40 +253,6 @@ pub enum Literal {
     /// `"a"`, `'a'`
     String(String),
 }
-
-/// A finite number as it was written.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Number {
-    /// An integer of 64 bits, exact.
-    Integer(i64),
-    /// Any other.
-    Double(f64),
-}
-
-impl Number {
-    /// Whether it has a minus.
-    pub fn is_negative(self) -> bool {
-        match self {
-            Number::Integer(value) => value < 0,
-            Number::Double(value) => value.is_sign_negative(),
-        }
-    }
-
-    /// The number with a minus before it.
-    pub fn negated(self) -> Number {
-        match self {
-            Number::Integer(0) => Number::Double(-0.0),
-            Number::Integer(value) => {
-                value.checked_neg().map_or(Number::Double(LEAST.abs()), Number::Integer)
-            }
-            Number::Double(value) if -value == LEAST => Number::Integer(i64::MIN),
-            Number::Double(value) => Number::Double(-value),
-        }
-    }
-}
-
-/// The least integer of 64 bits.
-const LEAST: f64 = -9_223_372_036_854_775_808.0;
 
 /// A sign or word before an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

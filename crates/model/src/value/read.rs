@@ -1,0 +1,80 @@
+//! From JSON text to values.
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+use super::{Number, Value};
+
+/// Reads JSON text. The text must be whole, and not nested deeper than items
+/// may be.
+pub fn read(text: &str) -> serde_json::Result<Value> {
+    serde_json::from_str(text)
+}
+
+/// The value of text that was found in an item, and so is valid.
+pub fn read_raw(raw: &RawValue) -> Value {
+    read(raw.get()).unwrap_or_default()
+}
+
+impl<'a> Deserialize<'a> for Value {
+    fn deserialize<D: Deserializer<'a>>(deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(Reader)
+    }
+}
+
+struct Reader;
+
+impl<'a> Visitor<'a> for Reader {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E: Error>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_i64<E: Error>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "past the integers of 64 bits it is a double")]
+    fn visit_u64<E: Error>(self, value: u64) -> Result<Value, E> {
+        Ok(i64::try_from(value).map_or_else(|_| Value::from(value as f64), Value::from))
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
+        Ok(Value::Number(Number::Double(value)))
+    }
+
+    fn visit_str<E: Error>(self, value: &str) -> Result<Value, E> {
+        Ok(Value::from(value))
+    }
+
+    fn visit_string<E: Error>(self, value: String) -> Result<Value, E> {
+        Ok(Value::String(value))
+    }
+
+    fn visit_seq<A: SeqAccess<'a>>(self, mut values: A) -> Result<Value, A::Error> {
+        let mut read = Vec::new();
+        while let Some(value) = values.next_element()? {
+            read.push(value);
+        }
+        Ok(Value::Array(read))
+    }
+
+    fn visit_map<A: MapAccess<'a>>(self, mut members: A) -> Result<Value, A::Error> {
+        let mut read: Vec<(String, Value)> = Vec::new();
+        while let Some((name, value)) = members.next_entry::<String, Value>()? {
+            read.push((name, value));
+        }
+        Ok(Value::Object(read))
+    }
+}

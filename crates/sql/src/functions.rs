@@ -1,0 +1,48 @@
+//! The functions of the language: what each is called, how many arguments it
+//! takes, and what it makes of them.
+//!
+//! Each family of functions is a file with a table of its own. A function gets
+//! values and gives a value; an argument of the wrong type makes the result
+//! undefined, and so does one that is undefined, unless the table says that the
+//! function wants to see it.
+
+use std::borrow::Cow;
+
+use dayfly_model::Timestamp;
+use dayfly_model::value::Value;
+
+/// The arguments of a call.
+pub(crate) type Arguments<'a> = [Cow<'a, Value>];
+
+/// What a function may ask about the query that calls it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Setting {
+    /// The time of the request.
+    pub(crate) now: Timestamp,
+    /// Whether shapes lie on a plane, not on the earth.
+    pub(crate) plane: bool,
+}
+
+/// A function.
+#[derive(Clone, Copy)]
+pub(crate) struct Function {
+    /// In upper case.
+    pub(crate) name: &'static str,
+    /// How few arguments it takes.
+    pub(crate) least: usize,
+    /// How many; `None`: any number.
+    pub(crate) most: Option<usize>,
+    /// What it does.
+    pub(crate) body: Body,
+}
+
+/// What a function does.
+#[derive(Clone, Copy)]
+pub(crate) enum Body {
+    /// A value of values; undefined if an argument is.
+    Strict(fn(&Arguments<'_>) -> Value),
+    /// The same, and sees undefined arguments.
+    Seeing(fn(&Arguments<'_>) -> Value),
+    /// The same as strict, and depends on the setting.
+    Set(fn(&Setting, &Arguments<'_>) -> Value),
+}
