@@ -23,18 +23,8 @@ pub(crate) struct Setting {
     pub(crate) plane: bool,
 }
 
-/// A function.
-#[derive(Clone, Copy)]
-pub(crate) struct Function {
-    /// In upper case.
-    pub(crate) name: &'static str,
-    /// How few arguments it takes.
-    pub(crate) least: usize,
-    /// How many; `None`: any number.
-    pub(crate) most: Option<usize>,
-    /// What it does.
-    pub(crate) body: Body,
-}
+/// The functions of one family: their names in upper case, and what they do.
+pub(crate) type Family = [(&'static str, Body)];
 
 /// What a function does.
 #[derive(Clone, Copy)]
