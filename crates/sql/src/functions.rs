@@ -6,6 +6,13 @@
 //! undefined, and so does one that is undefined, unless the table says that the
 //! function wants to see it.
 
+mod arguments;
+mod integer;
+mod kind;
+mod math;
+#[cfg(test)]
+mod tables;
+
 use std::borrow::Cow;
 
 use dayfly_model::Timestamp;
