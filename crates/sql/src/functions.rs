@@ -7,11 +7,16 @@
 //! function wants to see it.
 
 mod arguments;
+mod case;
+mod convert;
 mod integer;
 mod kind;
 mod math;
+mod search;
+mod string;
 #[cfg(test)]
 mod tables;
+mod units;
 
 use std::borrow::Cow;
 
