@@ -7,12 +7,15 @@
 //! function wants to see it.
 
 mod arguments;
+mod array;
 mod case;
 mod convert;
+mod fold;
 mod integer;
 mod kind;
 mod math;
 mod search;
+mod set;
 mod string;
 #[cfg(test)]
 mod tables;
