@@ -13,6 +13,7 @@ mod convert;
 mod fold;
 mod integer;
 mod kind;
+pub(crate) mod like;
 mod math;
 mod search;
 mod set;
