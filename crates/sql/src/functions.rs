@@ -15,6 +15,7 @@ mod integer;
 mod kind;
 pub(crate) mod like;
 mod math;
+pub(crate) mod regex;
 mod search;
 mod set;
 mod string;

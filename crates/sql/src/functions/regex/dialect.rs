@@ -1,0 +1,301 @@
+//! From the expressions of PCRE to those of the engine.
+//!
+//! Only whether there is a match counts, so groups need not be told apart. Each
+//! construct is written anew, because much that both know they do not know alike:
+//!
+//! | PCRE                  | here                                              |
+//! |-----------------------|---------------------------------------------------|
+//! | `(..)` `(?<n>..)`     | a group without a number                          |
+//! | `\d` `\w` `\s` `\b`   | ASCII                                             |
+//! | `$` `\Z`              | the end, or before a newline that is the last     |
+//! |                       | character; nothing may come after it              |
+//! | `m` `s` `x`           | carried out while translating, `i` by the engine  |
+//! | `a{`                  | a brace, where it starts no repetition            |
+//! | `a++` `(?>..)`        | refused: nothing is given back to what follows    |
+//! | `(?=..)` `\1` `(?1)`  | refused: the engine cannot look back or around    |
+
+use std::str::Chars;
+
+use super::Fault;
+use super::class::{Escape, bracket, eat, escape, numbered};
+
+/// How deep groups may be nested.
+const DEPTH_MAX: usize = 100;
+/// The greatest number of a repetition.
+const REPEAT_MAX: u32 = 65_535;
+
+/// The modifiers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "four switches, each on its own")]
+pub(super) struct Flags {
+    ignore_case: bool,
+    lines: bool,
+    dot_takes_newline: bool,
+    spaced: bool,
+}
+
+impl Flags {
+    /// Reads `imsx`, each or none of them.
+    pub(super) fn read(letters: &str) -> Option<Flags> {
+        let mut flags = Flags::default();
+        letters.chars().all(|letter| flags.set(letter, true)).then_some(flags)
+    }
+
+    /// Whether the letter is a modifier.
+    fn set(&mut self, letter: char, on: bool) -> bool {
+        match letter {
+            'i' => self.ignore_case = on,
+            'm' => self.lines = on,
+            's' => self.dot_takes_newline = on,
+            'x' => self.spaced = on,
+            _ => return false,
+        }
+        true
+    }
+
+    fn case(self) -> &'static str {
+        if self.ignore_case { "i" } else { "-i" }
+    }
+}
+
+/// Writes an expression as the engine wants it.
+pub(super) fn translate(pattern: &str, flags: Flags) -> Result<String, Fault> {
+    let mut translation = Translation {
+        rest: pattern.chars(),
+        out: format!("(?{})", flags.case()),
+        flags,
+        groups: Vec::new(),
+        before: Before::Nothing,
+        has_end: false,
+    };
+    while let Some(character) = translation.rest.next() {
+        translation.step(character)?;
+    }
+    if translation.groups.is_empty() { Ok(translation.out) } else { Err(Fault::Invalid) }
+}
+
+struct Translation<'a> {
+    rest: Chars<'a>,
+    out: String,
+    flags: Flags,
+    /// What held outside of each group that is open.
+    groups: Vec<Outside>,
+    before: Before,
+    /// Whether the end of the text was asked for in this group.
+    has_end: bool,
+}
+
+struct Outside {
+    flags: Flags,
+    has_end: bool,
+}
+
+/// What the next construct comes after.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Before {
+    /// Nothing that could be repeated.
+    Nothing,
+    /// A place, like the start of the text.
+    Place,
+    /// Something that can be repeated.
+    Thing,
+    /// The end of the text.
+    End,
+}
+
+impl Translation<'_> {
+    fn step(&mut self, character: char) -> Result<(), Fault> {
+        match character {
+            '|' => self.emit("|", Before::Nothing),
+            ')' => return self.close(),
+            '#' if self.flags.spaced => {
+                let comment = self.rest.by_ref().take_while(|character| *character != '\n');
+                comment.for_each(drop);
+            }
+            blank if self.flags.spaced && is_blank(blank) => {}
+            _ if self.before == Before::End => {
+                return Err(Fault::Unsupported("something after the end of the text"));
+            }
+            '(' => return self.open(),
+            '*' | '+' | '?' => return self.repeat(&character.to_string()),
+            '{' => return self.brace(),
+            '[' => {
+                let set = bracket(&mut self.rest)?;
+                self.emit(&set, Before::Thing);
+            }
+            '.' if self.flags.dot_takes_newline => self.emit("(?s:.)", Before::Thing),
+            '.' => self.emit(r"[^\n]", Before::Thing),
+            '^' if self.flags.lines => self.emit("(?m:^)", Before::Place),
+            '^' => self.emit(r"\A", Before::Place),
+            '$' if self.flags.lines => self.emit("(?m:$)", Before::Place),
+            '$' => self.end(),
+            '\\' => return self.escaped(),
+            literal => self.emit(&numbered(literal), Before::Thing),
+        }
+        Ok(())
+    }
+
+    fn emit(&mut self, text: &str, leaves: Before) {
+        self.out.push_str(text);
+        self.before = leaves;
+    }
+
+    fn end(&mut self) {
+        self.has_end = true;
+        self.emit(r"(?:\n?\z)", Before::End);
+    }
+
+    fn escaped(&mut self) -> Result<(), Fault> {
+        match escape(&mut self.rest)? {
+            Escape::One(character) => self.emit(&numbered(character), Before::Thing),
+            Escape::Set(set) => self.emit(&format!("(?-i:{set})"), Before::Thing),
+            Escape::Other('A') => self.emit(r"\A", Before::Place),
+            Escape::Other('z') => self.emit(r"\z", Before::Place),
+            Escape::Other('Z') => self.end(),
+            Escape::Other('b') => self.emit(r"(?-u:\b)", Before::Place),
+            Escape::Other('N') => self.emit(r"[^\n]", Before::Thing),
+            Escape::Other('1'..='9' | 'g' | 'k') => {
+                return Err(Fault::Unsupported("a reference to a group"));
+            }
+            Escape::Other('B') => return Err(Fault::Unsupported("\\B")),
+            Escape::Other(_) => return Err(Fault::Unsupported("an unusual escape")),
+        }
+        Ok(())
+    }
+
+    /// `{2}`, `{2,}` or `{2,3}`; any other brace is one.
+    fn brace(&mut self) -> Result<(), Fault> {
+        let counts = self.rest.as_str().split_once('}').and_then(|(inside, after)| {
+            let (least, most) = inside.split_once(',').unwrap_or((inside, inside));
+            let counted = is_number(least) && (most.is_empty() || is_number(most));
+            counted.then_some((inside, least, most, after))
+        });
+        let Some((inside, least, most, after)) = counts else {
+            if self.rest.as_str().starts_with(',') {
+                return Err(Fault::Unsupported("a repetition without a least number"));
+            }
+            self.emit(&numbered('{'), Before::Thing);
+            return Ok(());
+        };
+        let least = repeats(least)?;
+        if !most.is_empty() && repeats(most)? < least {
+            return Err(Fault::Invalid);
+        }
+        self.rest = after.chars();
+        self.repeat(&format!("{{{inside}}}"))
+    }
+
+    fn repeat(&mut self, text: &str) -> Result<(), Fault> {
+        match self.before {
+            Before::Thing => {}
+            Before::Nothing => return Err(Fault::Invalid),
+            Before::Place | Before::End => {
+                return Err(Fault::Unsupported("a repetition of a place"));
+            }
+        }
+        if eat(&mut self.rest, "+") {
+            return Err(Fault::Unsupported("a possessive repetition"));
+        }
+        self.emit(text, Before::Nothing);
+        if eat(&mut self.rest, "?") {
+            self.out.push('?');
+        }
+        Ok(())
+    }
+
+    fn open(&mut self) -> Result<(), Fault> {
+        if self.rest.as_str().starts_with('*') {
+            return Err(Fault::Unsupported("a verb"));
+        }
+        if !eat(&mut self.rest, "?") {
+            return self.push(self.flags);
+        }
+        if eat(&mut self.rest, "#") {
+            return self.skip_comment();
+        }
+        if eat(&mut self.rest, ":") || eat(&mut self.rest, "|") {
+            return self.push(self.flags);
+        }
+        if ["=", "!", "<=", "<!"].iter().any(|mark| self.rest.as_str().starts_with(mark)) {
+            return Err(Fault::Unsupported("a look-around"));
+        }
+        if eat(&mut self.rest, ">") {
+            return Err(Fault::Unsupported("an atomic group"));
+        }
+        if eat(&mut self.rest, "P<") || eat(&mut self.rest, "<") {
+            return self.named('>');
+        }
+        if eat(&mut self.rest, "'") {
+            return self.named('\'');
+        }
+        self.modify()
+    }
+
+    fn skip_comment(&mut self) -> Result<(), Fault> {
+        let (_, after) = self.rest.as_str().split_once(')').ok_or(Fault::Invalid)?;
+        self.rest = after.chars();
+        Ok(())
+    }
+
+    fn named(&mut self, mark: char) -> Result<(), Fault> {
+        let (name, after) = self.rest.as_str().split_once(mark).ok_or(Fault::Invalid)?;
+        let good = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+        if name.is_empty()
+            || !name.chars().all(good)
+            || name.starts_with(|c: char| c.is_ascii_digit())
+        {
+            return Err(Fault::Invalid);
+        }
+        self.rest = after.chars();
+        self.push(self.flags)
+    }
+
+    /// `(?i)`, `(?i-x)` or `(?i:`, after the question mark.
+    fn modify(&mut self) -> Result<(), Fault> {
+        let (mut flags, mut on) = (self.flags, true);
+        loop {
+            match self.rest.next().ok_or(Fault::Invalid)? {
+                ':' => return self.push(flags),
+                ')' => {
+                    self.flags = flags;
+                    self.emit(&format!("(?{})", flags.case()), Before::Nothing);
+                    return Ok(());
+                }
+                '-' if on => on = false,
+                letter if flags.set(letter, on) => {}
+                _ => return Err(Fault::Unsupported("an unusual group")),
+            }
+        }
+    }
+
+    fn push(&mut self, flags: Flags) -> Result<(), Fault> {
+        if self.groups.len() >= DEPTH_MAX {
+            return Err(Fault::Unsupported("more than 100 groups in each other"));
+        }
+        self.groups.push(Outside { flags: self.flags, has_end: self.has_end });
+        (self.flags, self.has_end) = (flags, false);
+        self.emit(&format!("(?{}:", flags.case()), Before::Nothing);
+        Ok(())
+    }
+
+    fn close(&mut self) -> Result<(), Fault> {
+        let outside = self.groups.pop().ok_or(Fault::Invalid)?;
+        let leaves = if self.has_end { Before::End } else { Before::Thing };
+        self.flags = outside.flags;
+        self.has_end |= outside.has_end;
+        self.emit(")", leaves);
+        Ok(())
+    }
+}
+
+fn is_blank(character: char) -> bool {
+    matches!(character, '\t'..='\r' | ' ')
+}
+
+fn is_number(digits: &str) -> bool {
+    !digits.is_empty() && digits.chars().all(|digit| digit.is_ascii_digit())
+}
+
+fn repeats(digits: &str) -> Result<u32, Fault> {
+    digits.parse().ok().filter(|count| *count <= REPEAT_MAX).ok_or(Fault::Invalid)
+}
