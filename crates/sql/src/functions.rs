@@ -6,6 +6,10 @@
 //! undefined, and so does one that is undefined, unless the table says that the
 //! function wants to see it.
 
+mod date;
+#[cfg(test)]
+mod testing;
+
 use std::borrow::Cow;
 
 use dayfly_model::Timestamp;
