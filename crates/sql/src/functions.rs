@@ -22,6 +22,9 @@ mod string;
 #[cfg(test)]
 mod tables;
 mod units;
+mod date;
+#[cfg(test)]
+mod testing;
 
 use std::borrow::Cow;
 
