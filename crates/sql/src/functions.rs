@@ -6,6 +6,8 @@
 //! undefined, and so does one that is undefined, unless the table says that the
 //! function wants to see it.
 
+pub(crate) mod signature;
+
 use std::borrow::Cow;
 
 use dayfly_model::Timestamp;
