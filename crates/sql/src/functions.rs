@@ -25,6 +25,7 @@ mod units;
 mod date;
 #[cfg(test)]
 mod testing;
+pub(crate) mod signature;
 
 use std::borrow::Cow;
 

@@ -8,6 +8,7 @@
 //!   lex.rs           text -> tokens, each with its place
 //!   parse.rs         clauses, and expression.rs expressions -> tree.rs
 //!   check.rs         what the tree itself shows to be wrong
+//!   names.rs         what its names mean, and which mean nothing
 //!   shape.rs         what is done with it; for now two shapes
 //! ```
 //!
@@ -20,11 +21,13 @@ mod error;
 mod expression;
 mod functions;
 mod lex;
+mod names;
 mod parse;
 mod print;
 mod request;
 mod shape;
 pub mod tree;
+mod walk;
 
 #[cfg(test)]
 mod tests;

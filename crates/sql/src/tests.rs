@@ -1,6 +1,7 @@
 //! The language, construct by construct: a query and the text of its tree, or
 //! the code, the message and the place of what is wrong in it.
 
+mod names;
 mod random;
 
 use dayfly_model::{ErrorKind, Result};
@@ -304,7 +305,10 @@ fn clauses_that_do_not_go_together() {
 
 #[test]
 fn limits_of_the_service() {
-    let joins = |count| format!("SELECT 1 FROM c{}", " JOIN t IN c.t".repeat(count));
+    let joins = |count| {
+        let joins: Vec<String> = (0..count).map(|n| format!(" JOIN t{n} IN c.t")).collect();
+        format!("SELECT 1 FROM c{}", joins.concat())
+    };
     assert!(check(&parse(&joins(10)).unwrap(), &joins(10)).is_ok());
     let inner = format!("SELECT 1 FROM ({}) d JOIN e IN d.e", joins(10));
     assert_eq!(error_of(&inner).code, Some("SC3002"));
@@ -365,7 +369,7 @@ fn long_chains_are_read() {
     let chains =
         [("c.a = 1", " OR c.a = 1"), ("1", " + 1"), ("1", " ?? 1"), ("c", ".a"), ("c", "[0]")];
     for (first, next) in chains {
-        let query = format!("SELECT VALUE {first}{}", next.repeat(40_000));
+        let query = format!("SELECT VALUE {first}{} FROM c", next.repeat(40_000));
         let tree = parse(&query).unwrap_or_else(|error| panic!("{next}: {error:?}"));
         assert!(check(&tree, &query).is_ok());
         assert!(tree.to_string().len() > query.len() / 2);
@@ -431,11 +435,10 @@ fn everything() {
 fn any_other_query_is_not_yet() {
     for query in [
         "SELECT c.id FROM c WHERE c.id = 'a'",
-        "SELECT *",
         "SELECT DISTINCT * FROM c",
         "SELECT VALUE c FROM c",
         "SELECT * FROM c ORDER BY c.a",
-        "SELECT * FROM c JOIN d IN c.d",
+        "SELECT d FROM c JOIN d IN c.d",
         "SELECT * FROM c OFFSET 1 LIMIT 2",
         "SELECT * FROM d IN c.d",
         "SELECT * FROM d IN c",
@@ -444,8 +447,6 @@ fn any_other_query_is_not_yet() {
         "SELECT * FROM (SELECT * FROM c)",
         "SELECT * FROM c WHERE c.a = 'b' AND c.d = 'e'",
         "SELECT * FROM c WHERE c.a = 'b' = 'e'",
-        "SELECT * FROM c WHERE d.a = 'b'",
-        "SELECT * FROM c d WHERE c.a = 'b'",
         "SELECT * FROM c WHERE c.a.b = 'b'",
         "SELECT * FROM c WHERE c.a > 'b'",
         "SELECT * FROM c WHERE c.a = 1",
