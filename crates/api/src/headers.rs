@@ -43,6 +43,12 @@ pub(crate) mod name {
     pub(crate) const PRE_TRIGGER_INCLUDE: HeaderName =
         HeaderName::from_static("x-ms-documentdb-pre-trigger-include");
     pub(crate) const QUERY: HeaderName = HeaderName::from_static("x-ms-documentdb-query");
+    pub(crate) const CROSS_PARTITION: HeaderName =
+        HeaderName::from_static("x-ms-documentdb-query-enablecrosspartition");
+    pub(crate) const ENABLE_SCAN: HeaderName =
+        HeaderName::from_static("x-ms-documentdb-query-enable-scan");
+    pub(crate) const QUERY_METRICS: HeaderName =
+        HeaderName::from_static("x-ms-documentdb-populatequerymetrics");
     pub(crate) const END_EPK: HeaderName = HeaderName::from_static("x-ms-end-epk");
     pub(crate) const MAX_ITEM_COUNT: HeaderName = HeaderName::from_static("x-ms-max-item-count");
     pub(crate) const OFFER_THROUGHPUT: HeaderName =

@@ -3,7 +3,8 @@
 
 use bytes::Bytes;
 use dayfly_engine::operation::{
-    Act, Condition, ContainerScope, ItemAddress, Operation, Page, Part, Replacement, WriteItem,
+    Act, Condition, ContainerScope, Feed, ItemAddress, Operation, Page, Part, QueryFeed,
+    QueryItems, Replacement, WriteItem,
 };
 use dayfly_model::epk::{self, Epk};
 use dayfly_model::json::{self, ObjectText};
@@ -59,13 +60,13 @@ pub(crate) fn read(request: &Request<'_>, resource: Resource<'_>) -> Result<Oper
     check_consistency(request)?;
     match (resource, verb(request.method)) {
         (Resource::Databases, "GET") => Ok(Operation::ListDatabases { page: page(request)? }),
-        (Resource::Databases, "POST") => {
-            refuse_query(request)?;
-            Ok(Operation::CreateDatabase {
-                id: database::parse(request.body)?,
-                throughput: throughput(request)?,
-            })
+        (Resource::Databases, "POST") if request.is_query()? => {
+            query_feed(request, Feed::Databases)
         }
+        (Resource::Databases, "POST") => Ok(Operation::CreateDatabase {
+            id: database::parse(request.body)?,
+            throughput: throughput(request)?,
+        }),
         (Resource::Database(database), "GET") => {
             let database = database.to_owned();
             Ok(Operation::ReadDatabase { database, condition: condition(request)? })
@@ -79,14 +80,14 @@ pub(crate) fn read(request: &Request<'_>, resource: Resource<'_>) -> Result<Oper
             let database = database.to_owned();
             Ok(Operation::ListContainers { database, page: page(request)? })
         }
-        (Resource::Containers(database), "POST") => {
-            refuse_query(request)?;
-            Ok(Operation::CreateContainer {
-                database: database.to_owned(),
-                definition: request.body.to_vec(),
-                throughput: throughput(request)?,
-            })
+        (Resource::Containers(database), "POST") if request.is_query()? => {
+            query_feed(request, Feed::Containers(database.to_owned()))
         }
+        (Resource::Containers(database), "POST") => Ok(Operation::CreateContainer {
+            database: database.to_owned(),
+            definition: request.body.to_vec(),
+            throughput: throughput(request)?,
+        }),
         (Resource::Container(database, container), "GET") => Ok(Operation::ReadContainer {
             at: scope(request, database, container)?,
             condition: condition(request)?,
@@ -130,10 +131,12 @@ pub(crate) fn read(request: &Request<'_>, resource: Resource<'_>) -> Result<Oper
             at: scope(request, database, container)?,
             known: request.headers.owned(&name::IF_NONE_MATCH)?,
         }),
-        (Resource::Ranges(..), "POST") => Err(Error::not_yet("A query of partition key ranges")),
+        (Resource::Ranges(database, container), "POST") => {
+            query_feed(request, Feed::Ranges(scope(request, database, container)?))
+        }
 
         (Resource::Offers, "GET") => Ok(Operation::ListOffers { page: page(request)? }),
-        (Resource::Offers, "POST") => Ok(Operation::QueryOffers { query: request.body.to_vec() }),
+        (Resource::Offers, "POST") => query_feed(request, Feed::Offers),
         (Resource::Offer(offer), "GET") => Ok(Operation::ReadOffer { offer: offer.to_owned() }),
         (Resource::Offer(_), "PUT") => Err(Error::not_yet("Changing the throughput of an offer")),
 
@@ -200,8 +203,7 @@ fn post_item(request: &Request<'_>, at: ContainerScope) -> Result<Operation> {
         return Err(Error::not_yet("A query plan"));
     }
     if request.is_query()? {
-        let (query, part, page) = (request.body.to_vec(), part(request)?, page(request)?);
-        return Ok(Operation::QueryItems { at, query, part, page });
+        return query_items(request, at);
     }
     let body = item(request)?;
     let upsert = headers.flag(&name::IS_UPSERT)?;
@@ -224,8 +226,22 @@ fn write_item(request: &Request<'_>, at: ContainerScope, act: Act) -> Result<Ope
     }))
 }
 
-fn refuse_query(request: &Request<'_>) -> Result<()> {
-    if request.is_query()? { Err(Error::not_yet("A query")) } else { Ok(()) }
+fn query_items(request: &Request<'_>, at: ContainerScope) -> Result<Operation> {
+    let headers = &request.headers;
+    Ok(Operation::QueryItems(QueryItems {
+        at,
+        query: request.body.to_vec(),
+        part: part(request)?,
+        page: page(request)?,
+        cross_partition: headers.flag(&name::CROSS_PARTITION)?,
+        scan: headers.flag(&name::ENABLE_SCAN)?,
+        metrics: headers.flag(&name::QUERY_METRICS)?,
+    }))
+}
+
+fn query_feed(request: &Request<'_>, feed: Feed) -> Result<Operation> {
+    let query = request.body.to_vec();
+    Ok(Operation::QueryFeed(QueryFeed { feed, query, page: page(request)? }))
 }
 
 fn item(request: &Request<'_>) -> Result<ObjectText> {

@@ -170,6 +170,19 @@ pub(crate) fn list(snapshot: &dyn Snapshot, database: &str, page: &Page) -> Resu
     Ok(feed(&owner.rid(), "DocumentCollections", containers, next, now))
 }
 
+/// All containers of a database, as clients see them, and the database's RID.
+pub(crate) fn all(
+    snapshot: &dyn Snapshot,
+    database: &str,
+) -> Result<(String, Vec<serde_json::Value>)> {
+    let owner = catalog::open_database(snapshot, database)?.value;
+    let rows = list::all_rows(snapshot, &keys::containers(owner.number))?;
+    let now = catalog::now(snapshot);
+    let shown = |row: &bytes::Bytes| Ok(Container::new(&owner, catalog::decode(row)?).to_json(now));
+    let containers = rows.iter().map(shown).collect::<Result<_>>()?;
+    Ok((owner.rid().to_string(), containers))
+}
+
 /// The container that a change is about.
 fn open(
     snapshot: &dyn Snapshot,
@@ -324,8 +337,7 @@ pub(crate) fn delete(clerk: &Clerk<'_>, at: &ContainerScope, condition: &Conditi
 /// that knows them gets 304.
 pub(crate) fn ranges(opened: &Opened, known: Option<&str>) -> Reply {
     let container = &opened.container;
-    // The ranges are fixed when the container is made.
-    let etag = record::etag(0, container.record.number, 1);
+    let etag = ranges_etag(container);
     if known.is_some_and(|known| known.trim() != "*" && names(known, &etag)) {
         let success =
             Success { status: 304, etag: Some(etag), item_count: Some(0), ..Success::default() };
@@ -337,6 +349,16 @@ pub(crate) fn ranges(opened: &Opened, known: Option<&str>) -> Reply {
         success.etag = Some(etag);
     }
     reply.at(opened.place())
+}
+
+/// All ranges of a container, as clients see them.
+pub(crate) fn all_ranges(opened: &Opened) -> Vec<serde_json::Value> {
+    offers::ranges_json(opened, &ranges_etag(&opened.container))
+}
+
+/// The ranges are fixed when the container is made.
+fn ranges_etag(container: &Container) -> String {
+    record::etag(0, container.record.number, 1)
 }
 
 /// What the log shows also when it is quiet.

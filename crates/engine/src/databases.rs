@@ -103,6 +103,12 @@ pub(crate) fn list(snapshot: &dyn Snapshot, page: &Page) -> Result<Reply> {
     Ok(feed("", "Databases", databases, next, catalog::now(snapshot)))
 }
 
+/// All databases, as clients see them.
+pub(crate) fn all(snapshot: &dyn Snapshot) -> Result<Vec<Value>> {
+    let rows = list::all_rows(snapshot, &keys::databases())?;
+    rows.iter().map(|row| Ok(catalog::decode::<Database>(row)?.to_json())).collect()
+}
+
 /// A page of resources in the envelope of the service.
 pub(crate) fn feed(
     rid: &str,

@@ -23,6 +23,7 @@ mod lives;
 mod offers;
 pub mod operation;
 mod purge;
+mod query;
 mod record;
 pub mod reply;
 mod scope;
@@ -55,6 +56,9 @@ use crate::operation::{ContainerScope, Operation, WriteItem};
 pub use crate::purge::{LAG_SECONDS, Lag, PurgeFigures, PurgeState, PurgeStatus};
 use crate::reply::{Reply, Success, storage_failed};
 use crate::scope::Opened;
+
+/// How many queries run at the same time.
+const QUERY_THREADS_MAX: usize = 16;
 
 /// What can be set.
 #[derive(Clone, Copy, Debug)]
@@ -117,6 +121,8 @@ pub struct Engine {
     desk: Desk,
     /// Where purges are asked for that somebody waits for.
     purge_desk: Desk,
+    /// Where queries are handed in.
+    query_desk: Desk,
 }
 
 /// The answer to an operation, now or later.
@@ -184,9 +190,11 @@ impl Engine {
             recounts: Recounts::default(),
         });
         recover(&shared)?;
-        let desk = Desk::open("dayfly-clerk", Arc::clone(&shared))?;
-        let purge_desk = Desk::open("dayfly-purge-run", Arc::clone(&shared))?;
-        Ok(Engine { shared, desk, purge_desk })
+        let desk = Desk::open("dayfly-clerk", 1, &shared)?;
+        let purge_desk = Desk::open("dayfly-purge-run", 1, &shared)?;
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let query_desk = Desk::open("dayfly-query", cores.clamp(2, QUERY_THREADS_MAX), &shared)?;
+        Ok(Engine { shared, desk, purge_desk, query_desk })
     }
 
     /// Does what `operation` asks. Everything the server can do is here.
@@ -211,7 +219,7 @@ impl Engine {
             Operation::CreateContainer { database, definition, throughput } => self
                 .change(move |clerk| containers::create(clerk, &database, &definition, throughput)),
             Operation::ReadContainer { at, condition, quota } => {
-                Answer::ready(self.enter(&at, ErrorKind::NotFound).map_or_else(
+                Answer::ready(self.shared.enter(&at, ErrorKind::NotFound).map_or_else(
                     |reply| reply,
                     |opened| containers::read(&opened, &condition, quota),
                 ))
@@ -228,31 +236,29 @@ impl Engine {
 
             Operation::WriteItem(write) => self.write_item(write),
             Operation::ReadItem { at, item, condition } => Answer::ready(
-                self.enter(&at, ErrorKind::OwnerNotFound)
+                self.shared
+                    .enter(&at, ErrorKind::OwnerNotFound)
                     .map_or_else(|reply| reply, |opened| items::read(&opened, item, &condition)),
             ),
             Operation::ListItems { at, part, page } => Answer::ready(
-                self.enter(&at, ErrorKind::OwnerNotFound)
+                self.shared
+                    .enter(&at, ErrorKind::OwnerNotFound)
                     .map_or_else(|reply| reply, |opened| list::items(&opened, &part, &page)),
             ),
 
-            Operation::QueryItems { at, query, part, page } => {
-                Answer::ready(self.enter(&at, ErrorKind::OwnerNotFound).map_or_else(
-                    |reply| reply,
-                    |opened| list::query(&opened, &query, &part, &page),
-                ))
-            }
+            Operation::QueryItems(asked) => self.query(move |clerk| {
+                let opened = clerk.shared().enter(&asked.at, ErrorKind::OwnerNotFound);
+                opened.map_or_else(|reply| reply, |opened| query::items(&opened, &asked))
+            }),
+            Operation::QueryFeed(asked) => self.query(move |clerk| query::feed(clerk, &asked)),
 
             Operation::ListRanges { at, known } => {
-                Answer::ready(self.enter(&at, ErrorKind::OwnerNotFound).map_or_else(
+                Answer::ready(self.shared.enter(&at, ErrorKind::OwnerNotFound).map_or_else(
                     |reply| reply,
                     |opened| containers::ranges(&opened, known.as_deref()),
                 ))
             }
             Operation::ListOffers { page } => self.look(|snapshot| offers::list(snapshot, &page)),
-            Operation::QueryOffers { query } => {
-                self.look(|snapshot| offers::query(snapshot, &query))
-            }
             Operation::ReadOffer { offer } => self.look(|snapshot| offers::read(snapshot, &offer)),
 
             Operation::ReadTtl { at } => self.view(&at, |opened| {
@@ -288,7 +294,7 @@ impl Engine {
 
     /// Answers from one look at a container.
     fn view(&self, at: &ContainerScope, look: impl FnOnce(&Opened) -> Result<Reply>) -> Answer {
-        Answer::ready(match self.enter(at, ErrorKind::NotFound) {
+        Answer::ready(match self.shared.enter(at, ErrorKind::NotFound) {
             Ok(opened) => look(&opened).unwrap_or_else(|error| opened.failed(error)),
             Err(reply) => reply,
         })
@@ -298,8 +304,13 @@ impl Engine {
         Answer::Pending(Pending(Waiting::Clerk(self.desk.hand_in(change))))
     }
 
+    /// Queries may take long, so they have threads of their own.
+    fn query(&self, query: impl FnOnce(&Clerk<'_>) -> Reply + Send + 'static) -> Answer {
+        Answer::Pending(Pending(Waiting::Clerk(self.query_desk.hand_in(query))))
+    }
+
     fn write_item(&self, write: WriteItem) -> Answer {
-        let opened = match self.enter(&write.at, ErrorKind::OwnerNotFound) {
+        let opened = match self.shared.enter(&write.at, ErrorKind::OwnerNotFound) {
             Ok(opened) => opened,
             Err(reply) => return Answer::ready(reply),
         };
@@ -327,7 +338,7 @@ impl Engine {
             return Ok((None, catalog::now(&*self.shared.store.snapshot()?)));
         };
         let at = ContainerScope { database, container, ..ContainerScope::default() };
-        let opened = self.enter(&at, ErrorKind::NotFound)?;
+        let opened = self.shared.enter(&at, ErrorKind::NotFound)?;
         Ok((Some(opened.container.number), opened.now()))
     }
 
@@ -407,6 +418,7 @@ impl Engine {
     pub fn close(&self) -> Result<()> {
         self.shared.purge.stop();
         self.purge_desk.close();
+        self.query_desk.close();
         self.desk.close();
         self.shared.store.close().map_err(storage_failed)
     }

@@ -100,16 +100,9 @@ pub enum Operation {
         page: Page,
     },
     /// Shows the items that a query asks for.
-    QueryItems {
-        /// Where.
-        at: ContainerScope,
-        /// The request's body.
-        query: Vec<u8>,
-        /// Which part.
-        part: Part,
-        /// Which page.
-        page: Page,
-    },
+    QueryItems(QueryItems),
+    /// Shows the databases, containers, offers or ranges that a query asks for.
+    QueryFeed(QueryFeed),
 
     /// Shows the partition key ranges of a container.
     ListRanges {
@@ -123,11 +116,6 @@ pub enum Operation {
     ListOffers {
         /// Which page.
         page: Page,
-    },
-    /// Looks offers up.
-    QueryOffers {
-        /// The request's body.
-        query: Vec<u8>,
     },
     /// Shows an offer.
     ReadOffer {
@@ -274,6 +262,49 @@ pub struct Page {
     pub continuation: Option<String>,
 }
 
+/// A query of items.
+#[derive(Clone, Debug)]
+pub struct QueryItems {
+    /// Where.
+    pub at: ContainerScope,
+    /// The request's body.
+    pub query: Vec<u8>,
+    /// Which part.
+    pub part: Part,
+    /// Which page.
+    pub page: Page,
+    /// Whether it may go over several ranges.
+    pub cross_partition: bool,
+    /// Whether it may read a container that has no index.
+    pub scan: bool,
+    /// Whether its metrics are asked for.
+    pub metrics: bool,
+}
+
+/// A query of resources that are not items.
+#[derive(Clone, Debug)]
+pub struct QueryFeed {
+    /// Which ones.
+    pub feed: Feed,
+    /// The request's body.
+    pub query: Vec<u8>,
+    /// Which page.
+    pub page: Page,
+}
+
+/// Resources that are not items.
+#[derive(Clone, Debug)]
+pub enum Feed {
+    /// The databases of the account.
+    Databases,
+    /// The containers of a database.
+    Containers(String),
+    /// The partition key ranges of a container.
+    Ranges(ContainerScope),
+    /// The offers of the account.
+    Offers,
+}
+
 /// Which part of a container.
 #[derive(Clone, Debug, Default)]
 pub struct Part {
@@ -285,4 +316,11 @@ pub struct Part {
     pub start: Option<Epk>,
     /// Keys before this.
     pub end: Option<Epk>,
+}
+
+impl Part {
+    /// Whether the client says which ranges of keys it means.
+    pub fn is_scoped(&self) -> bool {
+        self.range.is_some() || self.start.is_some() || self.end.is_some()
+    }
 }

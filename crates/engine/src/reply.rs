@@ -45,8 +45,25 @@ pub struct Success {
     /// Whether an item was written with a `ttl` that counts for nothing,
     /// because the container has no default.
     pub ttl_ignored: bool,
+    /// What a query did, if that was asked for.
+    pub query: Option<QueryFigures>,
     /// For an offer: the least throughput it could be given.
     pub throughput_min: Option<u32>,
+}
+
+/// What a page of a query did.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct QueryFigures {
+    /// How many items were read.
+    pub items: u64,
+    /// How many bytes they have.
+    pub item_bytes: u64,
+    /// What reading them one by one would cost, in request units.
+    pub items_charge: f64,
+    /// How many rows came out.
+    pub rows: u64,
+    /// How many bytes they have.
+    pub row_bytes: u64,
 }
 
 /// Bytes in two pieces, one after the other, so that an item of 2 MB is not

@@ -10,27 +10,29 @@ mod arguments;
 mod array;
 mod case;
 mod convert;
+mod date;
 mod fold;
 mod integer;
 mod kind;
-pub(crate) mod like;
+mod like;
 mod math;
-pub(crate) mod regex;
+mod regex;
 mod search;
 mod set;
+pub(crate) mod signature;
 mod string;
 #[cfg(test)]
 mod tables;
-mod units;
-mod date;
 #[cfg(test)]
 mod testing;
-pub(crate) mod signature;
+mod units;
 
 use std::borrow::Cow;
 
 use dayfly_model::Timestamp;
 use dayfly_model::value::Value;
+
+pub(crate) use self::like::Like;
 
 /// The arguments of a call.
 pub(crate) type Arguments<'a> = [Cow<'a, Value>];
@@ -56,4 +58,26 @@ pub(crate) enum Body {
     Seeing(fn(&Arguments<'_>) -> Value),
     /// The same as strict, and depends on the setting.
     Set(fn(&Setting, &Arguments<'_>) -> Value),
+}
+
+/// All families.
+const FAMILIES: &[&Family] = &[
+    array::FUNCTIONS,
+    convert::FUNCTIONS,
+    date::FUNCTIONS,
+    fold::FUNCTIONS,
+    integer::FUNCTIONS,
+    kind::FUNCTIONS,
+    math::FUNCTIONS,
+    regex::FUNCTIONS,
+    search::FUNCTIONS,
+    set::FUNCTIONS,
+    string::FUNCTIONS,
+    units::FUNCTIONS,
+];
+
+/// The function of this name, which is in upper case.
+pub(crate) fn find(name: &str) -> Option<(&'static str, Body)> {
+    let all = FAMILIES.iter().flat_map(|family| family.iter());
+    all.copied().find(|(known, _)| *known == name)
 }

@@ -9,7 +9,7 @@
 //!   parse.rs         clauses, and expression.rs expressions -> tree.rs
 //!   check.rs         what the tree itself shows to be wrong
 //!   names.rs         what its names mean, and which mean nothing
-//!   shape.rs         what is done with it; for now two shapes
+//!   run.rs           carries it out over items, with functions.rs
 //! ```
 //!
 //! What is wrong in a query is told as the service tells it, with its code and
@@ -25,7 +25,7 @@ mod names;
 mod parse;
 mod print;
 mod request;
-mod shape;
+pub mod run;
 pub mod tree;
 mod walk;
 
@@ -36,4 +36,3 @@ pub use check::check;
 pub use error::SyntaxError;
 pub use parse::{DEPTH_MAX, TEXT_MAX, parse};
 pub use request::{Parameters, Request};
-pub use shape::Shape;

@@ -319,7 +319,7 @@ impl Server {
 
     /// Which of the container's buckets has this partition key.
     pub(super) fn slice_of(&self, key: &str) -> usize {
-        let opened = self.engine().enter(&at(), ErrorKind::NotFound).unwrap();
+        let opened = self.engine().shared.enter(&at(), ErrorKind::NotFound).unwrap();
         let spot = Spot::new(&opened.container, &partition_key(key), b"a".to_vec());
         opened.container.buckets().position(|bucket| bucket == spot.bucket).unwrap()
     }
