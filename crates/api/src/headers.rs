@@ -44,6 +44,8 @@ pub(crate) mod name {
         HeaderName::from_static("x-ms-documentdb-pre-trigger-include");
     pub(crate) const QUERY: HeaderName = HeaderName::from_static("x-ms-documentdb-query");
     pub(crate) const END_EPK: HeaderName = HeaderName::from_static("x-ms-end-epk");
+    pub(crate) const INDEXING_DIRECTIVE: HeaderName =
+        HeaderName::from_static("x-ms-indexing-directive");
     pub(crate) const MAX_ITEM_COUNT: HeaderName = HeaderName::from_static("x-ms-max-item-count");
     pub(crate) const OFFER_THROUGHPUT: HeaderName =
         HeaderName::from_static("x-ms-offer-throughput");

@@ -3,7 +3,8 @@
 
 use bytes::Bytes;
 use dayfly_engine::operation::{
-    Act, Condition, ContainerScope, ItemAddress, Operation, Page, Part, Replacement, WriteItem,
+    Act, Condition, ContainerScope, Indexing, ItemAddress, Operation, Page, Part, Replacement,
+    WriteItem,
 };
 use dayfly_model::epk::{self, Epk};
 use dayfly_model::json::{self, ObjectText};
@@ -221,7 +222,25 @@ fn write_item(request: &Request<'_>, at: ContainerScope, act: Act) -> Result<Ope
         partition_key: partition_key(request)?,
         condition: condition(request)?,
         minimal: minimal(request)?,
+        indexing: indexing(request)?,
     }))
+}
+
+/// Whether the item is to be in the index.
+fn indexing(request: &Request<'_>) -> Result<Indexing> {
+    let directive = request.headers.text(&name::INDEXING_DIRECTIVE)?;
+    match directive.as_deref() {
+        None => Ok(Indexing::ByPolicy),
+        Some(text) if text.is_empty() || text.eq_ignore_ascii_case("Default") => {
+            Ok(Indexing::ByPolicy)
+        }
+        Some(text) if text.eq_ignore_ascii_case("Include") => Ok(Indexing::Include),
+        Some(text) if text.eq_ignore_ascii_case("Exclude") => Ok(Indexing::Exclude),
+        Some(text) => Err(Error::bad_request(format!(
+            "The header 'x-ms-indexing-directive' has the value '{text}', but must be 'Default', \
+             'Include' or 'Exclude'."
+        ))),
+    }
 }
 
 fn refuse_query(request: &Request<'_>) -> Result<()> {
