@@ -50,6 +50,8 @@ pub(crate) mod name {
     pub(crate) const QUERY_METRICS: HeaderName =
         HeaderName::from_static("x-ms-documentdb-populatequerymetrics");
     pub(crate) const END_EPK: HeaderName = HeaderName::from_static("x-ms-end-epk");
+    pub(crate) const INDEXING_DIRECTIVE: HeaderName =
+        HeaderName::from_static("x-ms-indexing-directive");
     pub(crate) const MAX_ITEM_COUNT: HeaderName = HeaderName::from_static("x-ms-max-item-count");
     pub(crate) const OFFER_THROUGHPUT: HeaderName =
         HeaderName::from_static("x-ms-offer-throughput");

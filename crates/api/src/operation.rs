@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 use dayfly_engine::operation::{
-    Act, Condition, ContainerScope, Feed, ItemAddress, Operation, Page, Part, QueryFeed,
+    Act, Condition, ContainerScope, Feed, Indexing, ItemAddress, Operation, Page, Part, QueryFeed,
     QueryItems, Replacement, WriteItem,
 };
 use dayfly_model::epk::{self, Epk};
@@ -223,6 +223,7 @@ fn write_item(request: &Request<'_>, at: ContainerScope, act: Act) -> Result<Ope
         partition_key: partition_key(request)?,
         condition: condition(request)?,
         minimal: minimal(request)?,
+        indexing: indexing(request)?,
     }))
 }
 
@@ -242,6 +243,23 @@ fn query_items(request: &Request<'_>, at: ContainerScope) -> Result<Operation> {
 fn query_feed(request: &Request<'_>, feed: Feed) -> Result<Operation> {
     let query = request.body.to_vec();
     Ok(Operation::QueryFeed(QueryFeed { feed, query, page: page(request)? }))
+}
+
+/// Whether the item is to be in the index.
+fn indexing(request: &Request<'_>) -> Result<Indexing> {
+    let directive = request.headers.text(&name::INDEXING_DIRECTIVE)?;
+    match directive.as_deref() {
+        None => Ok(Indexing::ByPolicy),
+        Some(text) if text.is_empty() || text.eq_ignore_ascii_case("Default") => {
+            Ok(Indexing::ByPolicy)
+        }
+        Some(text) if text.eq_ignore_ascii_case("Include") => Ok(Indexing::Include),
+        Some(text) if text.eq_ignore_ascii_case("Exclude") => Ok(Indexing::Exclude),
+        Some(text) => Err(Error::bad_request(format!(
+            "The header 'x-ms-indexing-directive' has the value '{text}', but must be 'Default', \
+             'Include' or 'Exclude'."
+        ))),
+    }
 }
 
 fn item(request: &Request<'_>) -> Result<ObjectText> {

@@ -183,10 +183,8 @@ fn succeed(response: &mut Response<Pieces>, success: Success, context: &Context<
         headers.insert(RESOURCE_QUOTA, HeaderValue::from_static(NO_QUOTA));
         take(headers, RESOURCE_USAGE, used(usage));
     }
-    if success.quota {
-        // Life stamps are always there, so no change of policy needs a pass
-        // over the items.
-        headers.insert(INDEX_PROGRESS, HeaderValue::from_static("100"));
+    if let Some(percent) = success.index_progress {
+        headers.insert(INDEX_PROGRESS, u16::from(percent).into());
         headers.insert(LAZY_PROGRESS, HeaderValue::from_static("-1"));
     }
     *response.status_mut() = status(success.status);

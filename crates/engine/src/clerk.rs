@@ -169,12 +169,13 @@ impl<'a> Clerk<'a> {
     pub(crate) fn install(
         &self,
         buckets: impl IntoIterator<Item = Bucket>,
-        install: Install,
+        install: &Install,
     ) -> Result<()> {
         for bucket in buckets {
-            let done = commit(&*self.shared.store, bucket, install).wait();
+            let done = commit(&*self.shared.store, bucket, install.clone()).wait();
             // Also after a failure: it may have landed all the same.
             self.shared.purge.deadlines.look_at(bucket);
+            self.shared.index.line.look_at(bucket);
             if let Err(Reply { outcome: Err(error), .. }) = done {
                 self.has_unfinished();
                 return Err(error);
@@ -196,7 +197,7 @@ impl<'a> Clerk<'a> {
         self.shared.purge.condemned();
         let Ok(snapshot) = self.shared.store.snapshot() else { return };
         for bucket in buckets.iter().filter(|bucket| snapshot.head(**bucket).lsn > 0) {
-            if let Err(error) = self.install([*bucket], Install::END) {
+            if let Err(error) = self.install([*bucket], &Install::END) {
                 tracing::warn!(%error, bucket = bucket.0, "a deleted container's bucket stays open");
             }
         }

@@ -16,6 +16,7 @@ mod containers;
 mod databases;
 pub mod figures;
 mod head;
+mod index;
 mod items;
 mod keys;
 mod list;
@@ -51,7 +52,8 @@ use crate::containers::Install;
 use crate::databases::Numbers;
 use crate::figures::Gone;
 use crate::head::State;
-use crate::items::ItemPlan;
+use crate::index::Index;
+use crate::items::{Around, ItemPlan};
 use crate::operation::{ContainerScope, Operation, WriteItem};
 pub use crate::purge::{LAG_SECONDS, Lag, PurgeFigures, PurgeState, PurgeStatus};
 use crate::reply::{Reply, Success, storage_failed};
@@ -97,6 +99,8 @@ pub(crate) struct Shared {
     pub(crate) purge: purge::Purge,
     /// What writes buried.
     pub(crate) gone: Arc<Gone>,
+    /// The policies by which items are indexed.
+    pub(crate) index: Arc<Index>,
     /// How the recounts ended.
     pub(crate) recounts: Recounts,
 }
@@ -187,6 +191,7 @@ impl Engine {
             unfinished: AtomicBool::new(false),
             purge: purge::Purge::default(),
             gone: Arc::default(),
+            index: Arc::default(),
             recounts: Recounts::default(),
         });
         recover(&shared)?;
@@ -221,7 +226,7 @@ impl Engine {
             Operation::ReadContainer { at, condition, quota } => {
                 Answer::ready(self.shared.enter(&at, ErrorKind::NotFound).map_or_else(
                     |reply| reply,
-                    |opened| containers::read(&opened, &condition, quota),
+                    |opened| containers::read(&opened, &condition, quota, &self.shared.index),
                 ))
             }
             Operation::ListContainers { database, page } => {
@@ -314,7 +319,12 @@ impl Engine {
             Ok(opened) => opened,
             Err(reply) => return Answer::ready(reply),
         };
-        match items::plan(&opened, write, &self.shared.purge.deadlines, &self.shared.gone) {
+        let around = Around {
+            index: Arc::clone(&self.shared.index),
+            deadlines: Arc::clone(&self.shared.purge.deadlines),
+            gone: Arc::clone(&self.shared.gone),
+        };
+        match items::plan(&opened, write, around) {
             Ok(plan) => {
                 let bucket = plan.bucket();
                 let ticket = commit(&*self.shared.store, bucket, plan);
@@ -490,7 +500,7 @@ fn install_all(shared: &Shared) -> Result<HashSet<Bucket>> {
             known.insert(bucket);
             if State::of(&snapshot.head(bucket)).epoch < record.epoch {
                 let clerk = Clerk::new(shared);
-                clerk.install([bucket], Install::of(&record))?;
+                clerk.install([bucket], &Install::of(&record))?;
             }
         }
     }

@@ -229,6 +229,20 @@ pub struct WriteItem {
     pub condition: Condition,
     /// Whether the answer leaves the item out.
     pub minimal: bool,
+    /// Whether the item is in the index.
+    pub indexing: Indexing,
+}
+
+/// Whether an item is in the index of its container, if there is one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Indexing {
+    /// As the container's policy says.
+    #[default]
+    ByPolicy,
+    /// It is.
+    Include,
+    /// It is not.
+    Exclude,
 }
 
 /// What a write does.

@@ -38,8 +38,9 @@ pub struct Success {
     pub continuation: Option<String>,
     /// How many resources a list holds.
     pub item_count: Option<usize>,
-    /// Whether the progress of the index was asked for.
-    pub quota: bool,
+    /// How far the index of a container has come to its policy, in percent, if
+    /// that was asked for.
+    pub index_progress: Option<u8>,
     /// For a container: what is alive in it.
     pub usage: Option<Count>,
     /// Whether an item was written with a `ttl` that counts for nothing,

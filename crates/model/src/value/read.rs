@@ -45,9 +45,8 @@ impl<'a> Visitor<'a> for Reader {
         Ok(value.into())
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "past the integers of 64 bits it is a double")]
     fn visit_u64<E: Error>(self, value: u64) -> Result<Value, E> {
-        Ok(i64::try_from(value).map_or_else(|_| Value::from(value as f64), Value::from))
+        Ok(Value::Number(value.into()))
     }
 
     fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
