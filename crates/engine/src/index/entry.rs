@@ -56,7 +56,6 @@ impl Values {
 }
 
 /// An entry, read.
-#[cfg_attr(not(test), expect(dead_code, reason = "for queries, which come next"))]
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     /// The bytes of the value, or of the values of a composite index.
