@@ -13,6 +13,9 @@
 //! | `a{`                  | a brace, where it starts no repetition            |
 //! | `a++` `(?>..)`        | refused: nothing is given back to what follows    |
 //! | `(?=..)` `\1` `(?1)`  | refused: the engine cannot look back or around    |
+//!
+//! One difference is left: with `m`, `^` also matches after a newline that is the
+//! last character of the text, as it does not in PCRE.
 
 use std::str::Chars;
 
@@ -65,6 +68,7 @@ pub(super) fn translate(pattern: &str, flags: Flags) -> Result<String, Fault> {
         out: format!("(?{})", flags.case()),
         flags,
         groups: Vec::new(),
+        names: Vec::new(),
         before: Before::Nothing,
         has_end: false,
     };
@@ -80,6 +84,8 @@ struct Translation<'a> {
     flags: Flags,
     /// What held outside of each group that is open.
     groups: Vec<Outside>,
+    /// The names of groups so far; each only once.
+    names: Vec<&'a str>,
     before: Before,
     /// Whether the end of the text was asked for in this group.
     has_end: bool,
@@ -99,6 +105,8 @@ enum Before {
     Place,
     /// Something that can be repeated.
     Thing,
+    /// A repetition.
+    Repetition,
     /// The end of the text.
     End,
 }
@@ -153,7 +161,9 @@ impl Translation<'_> {
             Escape::Other('z') => self.emit(r"\z", Before::Place),
             Escape::Other('Z') => self.end(),
             Escape::Other('b') => self.emit(r"(?-u:\b)", Before::Place),
-            Escape::Other('N') => self.emit(r"[^\n]", Before::Thing),
+            Escape::Other('N') if !self.rest.as_str().starts_with('{') => {
+                self.emit(r"[^\n]", Before::Thing);
+            }
             Escape::Other('1'..='9' | 'g' | 'k') => {
                 return Err(Fault::Unsupported("a reference to a group"));
             }
@@ -188,7 +198,11 @@ impl Translation<'_> {
     fn repeat(&mut self, text: &str) -> Result<(), Fault> {
         match self.before {
             Before::Thing => {}
-            Before::Nothing => return Err(Fault::Invalid),
+            Before::Repetition if text == "+" || text == "?" => {
+                // Its own sign would stand beside it: there is a comment between them.
+                return Err(Fault::Unsupported("a repetition in parts"));
+            }
+            Before::Nothing | Before::Repetition => return Err(Fault::Invalid),
             Before::Place | Before::End => {
                 return Err(Fault::Unsupported("a repetition of a place"));
             }
@@ -196,7 +210,7 @@ impl Translation<'_> {
         if eat(&mut self.rest, "+") {
             return Err(Fault::Unsupported("a possessive repetition"));
         }
-        self.emit(text, Before::Nothing);
+        self.emit(text, Before::Repetition);
         if eat(&mut self.rest, "?") {
             self.out.push('?');
         }
@@ -213,7 +227,7 @@ impl Translation<'_> {
         if eat(&mut self.rest, "#") {
             return self.skip_comment();
         }
-        if eat(&mut self.rest, ":") || eat(&mut self.rest, "|") {
+        if eat(&mut self.rest, ":") {
             return self.push(self.flags);
         }
         if ["=", "!", "<=", "<!"].iter().any(|mark| self.rest.as_str().starts_with(mark)) {
@@ -239,13 +253,10 @@ impl Translation<'_> {
 
     fn named(&mut self, mark: char) -> Result<(), Fault> {
         let (name, after) = self.rest.as_str().split_once(mark).ok_or(Fault::Invalid)?;
-        let good = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
-        if name.is_empty()
-            || !name.chars().all(good)
-            || name.starts_with(|c: char| c.is_ascii_digit())
-        {
+        if !is_name(name) || self.names.contains(&name) {
             return Err(Fault::Invalid);
         }
+        self.names.push(name);
         self.rest = after.chars();
         self.push(self.flags)
     }
@@ -290,6 +301,11 @@ impl Translation<'_> {
 
 fn is_blank(character: char) -> bool {
     matches!(character, '\t'..='\r' | ' ')
+}
+
+fn is_name(text: &str) -> bool {
+    let good = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    text.chars().all(good) && text.starts_with(|first: char| !first.is_ascii_digit())
 }
 
 fn is_number(digits: &str) -> bool {

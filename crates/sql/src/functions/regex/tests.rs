@@ -85,6 +85,7 @@ const CONSTRUCTS: &[(&str, &str, &[&str], &[&str])] = &[
     (r"^[\]\\]$", "", &["]", "\\"], &["a"]),
     (r"^[\b]$", "", &["\u{8}"], &["b"]),
     (r"^[[:alpha:]_]+$", "", &["aZ_"], &["a1", "é"]),
+    ("^[[:alpha]$", "", &["[", ":", "a"], &["z"]),
     (r"^[[:^alpha:]]$", "", &["1"], &["a"]),
     (r"^[\p{Lu}1]$", "", &["É", "1"], &["a"]),
     ("^[a-c]$", "i", &["B"], &["D"]),
@@ -147,6 +148,7 @@ fn what_is_no_expression_is_undefined() {
         "[z-a]",
         "[[:nothing:]]",
         "[[.a.]]",
+        "[:alpha:]",
         r"\x{110000}",
         r"\x{zz}",
         "(?i",
@@ -162,6 +164,7 @@ fn what_is_no_expression_is_undefined() {
     }
     assert_eq!(search("a", "(", ""), Ok(Value::Undefined));
     assert_eq!(search("a", "a**", ""), Ok(Value::Undefined));
+    assert_eq!(search("a", "(?<n>a)(?<n>b)", ""), Ok(Value::Undefined));
 }
 
 #[test]
@@ -174,6 +177,8 @@ fn what_the_engine_cannot_do_is_refused_with_a_reason() {
         (r"(a)\1", "a reference to a group"),
         (r"(?<n>a)\k<n>", "a reference to a group"),
         ("(?>a)", "an atomic group"),
+        ("a+(?#b)+", "a repetition in parts"),
+        ("(?|a|b)", "an unusual group"),
         ("a++", "a possessive repetition"),
         ("a{2}+", "a possessive repetition"),
         ("(?R)", "an unusual group"),
@@ -183,6 +188,7 @@ fn what_the_engine_cannot_do_is_refused_with_a_reason() {
         (r"\Qa.b\E", "an unusual escape"),
         (r"a\R", "an unusual escape"),
         (r"\Bb", r"\B"),
+        (r"\N{3}", "an unusual escape"),
         (r"\u0041", "an unusual escape"),
         ("a$\n", "something after the end of the text"),
         ("(a$)?b", "something after the end of the text"),
