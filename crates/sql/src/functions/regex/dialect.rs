@@ -14,8 +14,9 @@
 //! | `a++` `(?>..)`        | refused: nothing is given back to what follows    |
 //! | `(?=..)` `\1` `(?1)`  | refused: the engine cannot look back or around    |
 //!
-//! One difference is left: with `m`, `^` also matches after a newline that is the
-//! last character of the text, as it does not in PCRE.
+//! With `m`, `^` of the engine also matches after a newline that is the last
+//! character of the text, as it does not in PCRE. Whoever searches has to see to
+//! that: [`Translated`] tells whether it can matter.
 
 use std::str::Chars;
 
@@ -61,8 +62,17 @@ impl Flags {
     }
 }
 
+/// An expression as the engine wants it.
+pub(super) struct Translated {
+    pub(super) pattern: String,
+    /// It asks for the start of a line.
+    pub(super) line_start: bool,
+    /// It asks for the end of the text.
+    pub(super) text_end: bool,
+}
+
 /// Writes an expression as the engine wants it.
-pub(super) fn translate(pattern: &str, flags: Flags) -> Result<String, Fault> {
+pub(super) fn translate(pattern: &str, flags: Flags) -> Result<Translated, Fault> {
     let mut translation = Translation {
         rest: pattern.chars(),
         out: format!("(?{})", flags.case()),
@@ -71,13 +81,20 @@ pub(super) fn translate(pattern: &str, flags: Flags) -> Result<String, Fault> {
         names: Vec::new(),
         before: Before::Nothing,
         has_end: false,
+        line_start: false,
+        text_end: false,
     };
     while let Some(character) = translation.rest.next() {
         translation.step(character)?;
     }
-    if translation.groups.is_empty() { Ok(translation.out) } else { Err(Fault::Invalid) }
+    if !translation.groups.is_empty() {
+        return Err(Fault::Invalid);
+    }
+    let Translation { out: pattern, line_start, text_end, .. } = translation;
+    Ok(Translated { pattern, line_start, text_end })
 }
 
+#[expect(clippy::struct_excessive_bools, reason = "what was seen so far")]
 struct Translation<'a> {
     rest: Chars<'a>,
     out: String,
@@ -89,6 +106,8 @@ struct Translation<'a> {
     before: Before,
     /// Whether the end of the text was asked for in this group.
     has_end: bool,
+    line_start: bool,
+    text_end: bool,
 }
 
 struct Outside {
@@ -133,7 +152,10 @@ impl Translation<'_> {
             }
             '.' if self.flags.dot_takes_newline => self.emit("(?s:.)", Before::Thing),
             '.' => self.emit(r"[^\n]", Before::Thing),
-            '^' if self.flags.lines => self.emit("(?m:^)", Before::Place),
+            '^' if self.flags.lines => {
+                self.line_start = true;
+                self.emit("(?m:^)", Before::Place);
+            }
             '^' => self.emit(r"\A", Before::Place),
             '$' if self.flags.lines => self.emit("(?m:$)", Before::Place),
             '$' => self.end(),
@@ -149,7 +171,7 @@ impl Translation<'_> {
     }
 
     fn end(&mut self) {
-        self.has_end = true;
+        (self.has_end, self.text_end) = (true, true);
         self.emit(r"(?:\n?\z)", Before::End);
     }
 
@@ -158,7 +180,10 @@ impl Translation<'_> {
             Escape::One(character) => self.emit(&numbered(character), Before::Thing),
             Escape::Set(set) => self.emit(&format!("(?-i:{set})"), Before::Thing),
             Escape::Other('A') => self.emit(r"\A", Before::Place),
-            Escape::Other('z') => self.emit(r"\z", Before::Place),
+            Escape::Other('z') => {
+                self.text_end = true;
+                self.emit(r"\z", Before::Place);
+            }
             Escape::Other('Z') => self.end(),
             Escape::Other('b') => self.emit(r"(?-u:\b)", Before::Place),
             Escape::Other('N') if !self.rest.as_str().starts_with('{') => {
@@ -167,10 +192,21 @@ impl Translation<'_> {
             Escape::Other('1'..='9' | 'g' | 'k') => {
                 return Err(Fault::Unsupported("a reference to a group"));
             }
+            Escape::Other('Q') => self.quoted(),
             Escape::Other('B') => return Err(Fault::Unsupported("\\B")),
             Escape::Other(_) => return Err(Fault::Unsupported("an unusual escape")),
         }
         Ok(())
+    }
+
+    /// Characters up to `\E`, as they are.
+    fn quoted(&mut self) {
+        let rest = self.rest.as_str();
+        let (inside, after) = rest.split_once(r"\E").unwrap_or((rest, ""));
+        self.rest = after.chars();
+        for character in inside.chars() {
+            self.emit(&numbered(character), Before::Thing);
+        }
     }
 
     /// `{2}`, `{2,}` or `{2,3}`; any other brace is one.
@@ -181,7 +217,8 @@ impl Translation<'_> {
             counted.then_some((inside, least, most, after))
         });
         let Some((inside, least, most, after)) = counts else {
-            if self.rest.as_str().starts_with(',') {
+            let inside = self.rest.as_str().split_once('}').map_or("", |(inside, _)| inside);
+            if inside.strip_prefix(',').is_some_and(is_number) {
                 return Err(Fault::Unsupported("a repetition without a least number"));
             }
             self.emit(&numbered('{'), Before::Thing);

@@ -96,6 +96,9 @@ const CONSTRUCTS: &[(&str, &str, &[&str], &[&str])] = &[
     ("^a{2,}$", "", &["aaa"], &["a"]),
     ("^a{2,3}?$", "", &["aa", "aaa"], &["a", "aaaa"]),
     ("^a{x}$", "", &["a{x}"], &["a"]),
+    ("^a{,x}$", "", &["a{,x}"], &["a"]),
+    (r"^\Qa.b\E+$", "", &["a.b", "a.bb"], &["axb", "a.ba.b"]),
+    (r"^\Qa b", "x", &["a b"], &["ab"]),
     ("^{$", "", &["{"], &["a"]),
     ("^a}$", "", &["a}"], &["a"]),
     ("^(ab)+$", "", &["abab"], &["aba"]),
@@ -185,7 +188,7 @@ fn what_the_engine_cannot_do_is_refused_with_a_reason() {
         ("(?1)", "an unusual group"),
         ("(?(1)a|b)", "an unusual group"),
         ("(*UTF8)a", "a verb"),
-        (r"\Qa.b\E", "an unusual escape"),
+        (r"a\Eb", "an unusual escape"),
         (r"a\R", "an unusual escape"),
         (r"\Bb", r"\B"),
         (r"\N{3}", "an unusual escape"),
@@ -204,6 +207,16 @@ fn what_the_engine_cannot_do_is_refused_with_a_reason() {
     }
     let refusal = search("a", "(?=a)", "").unwrap_err().to_string();
     assert_eq!(refusal, "The regular expression has a look-around, which is not supported here.");
+}
+
+#[test]
+fn no_line_starts_after_the_last_newline() {
+    assert_eq!(search("a\nb\n", "^b$", "m"), Ok(true.into()));
+    assert_eq!(search("a\n\n", "^$", "m"), Ok(true.into()));
+    assert_eq!(search("a", "^$", "m"), Ok(false.into()));
+    assert_eq!(search("a\n", "^b", "m"), Ok(false.into()));
+    assert!(search("a\n", "^$", "m").is_err());
+    assert!(search("a\n", r"^\n*\z", "m").is_err());
 }
 
 #[test]
