@@ -7,6 +7,7 @@
 //! function wants to see it.
 
 mod date;
+mod spatial;
 #[cfg(test)]
 mod testing;
 
