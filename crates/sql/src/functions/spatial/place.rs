@@ -22,10 +22,10 @@ pub(super) enum Place {
 /// How many walks are tried.
 const WALKS_MAX: usize = 32;
 
-/// Where the first walk sets out on its edge: not in the middle, where edges of
-/// regular shapes look at each other's corners.
+/// Where walks set out on their edges: not in the middle, where edges of regular
+/// shapes look at each other's corners.
 const SET_OUT: f64 = 0.437_016_024_448_821;
-/// How much further on its edge the next one sets out.
+/// How much further on its edge each walk sets out.
 const GOLDEN: f64 = 0.618_033_988_749_895;
 
 impl<S: Surface> Shape<S> {
@@ -70,12 +70,11 @@ impl<S: Surface> Part<S> {
 
 /// Whether a point that is not on a ring is to its left.
 fn is_left<S: Surface>(ring: &Chain<S>, point: S::Point) -> bool {
-    let walks = (0..WALKS_MAX).zip(std::iter::successors(Some(SET_OUT), |part| {
-        Some((part + GOLDEN).fract()) // never close to a place where it was
-    }));
-    let told = walks.into_iter().find_map(|(walk, part)| {
-        // Far from the edge of the walk before.
+    let mut part = SET_OUT;
+    let told = (0..WALKS_MAX).find_map(|walk| {
+        // Far from the edge of the walk before, and at another part of it.
         let edge = (walk * ring.len() / WALKS_MAX + walk) % ring.len().max(1);
+        part = (part + GOLDEN).fract();
         walk_from::<S>(ring, edge, part, point)
     });
     // A ring that no walk can tell about is flat, and has no inside.

@@ -6,7 +6,7 @@
 
 use super::place::Place;
 use super::shape::{Kind, Part, Shape};
-use super::surface::{Crossing, Surface, crossing, lies_on, meet};
+use super::surface::{Surface, lies_on, meet, pass_through};
 
 /// How many pieces edges may be cut into. Shapes that do not run over the same
 /// corners again and again have fewer.
@@ -119,7 +119,7 @@ fn part_within<S: Surface>(
 ) -> Option<bool> {
     let mut inside = false;
     for edge in part.edges() {
-        if other.kind == Kind::Area && crosses(edge, other) {
+        if other.kind == Kind::Area && other.edges().any(|found| pass_through::<S>(edge, found)) {
             return Some(false);
         }
         for point in pieces.cut(edge, other)? {
@@ -133,22 +133,6 @@ fn part_within<S: Surface>(
     // All of the boundary may be common: the part fills the other, or its hole.
     let fills = || shape.kind == Kind::Area && is_filled_by(part, shape, other);
     Some(inside || fills())
-}
-
-fn crosses<S: Surface>(edge: &S::Edge, other: &Shape<S>) -> bool {
-    other.edges().any(|found| {
-        !S::apart(edge, found)
-            && crossing::<S>(edge, found) == Crossing::Yes
-            && !touches::<S>(edge, found)
-    })
-}
-
-/// Whether an edge ends at another, and so does not pass through it.
-fn touches<S: Surface>(edge: &S::Edge, other: &S::Edge) -> bool {
-    lies_on::<S>(S::start(edge), other)
-        || lies_on::<S>(S::end(edge), other)
-        || lies_on::<S>(S::start(other), edge)
-        || lies_on::<S>(S::end(other), edge)
 }
 
 /// Whether a point close to the edge of a part, and inside of it, is also inside

@@ -102,12 +102,23 @@ pub(super) fn lies_on<S: Surface>(point: S::Point, edge: &S::Edge) -> bool {
     S::same(S::foot(edge, point), point)
 }
 
+/// Whether an end of one of two edges lies on the other.
+pub(super) fn touch<S: Surface>(left: &S::Edge, right: &S::Edge) -> bool {
+    lies_on::<S>(S::start(left), right)
+        || lies_on::<S>(S::end(left), right)
+        || lies_on::<S>(S::start(right), left)
+        || lies_on::<S>(S::end(right), left)
+}
+
 /// Whether two edges have a point in common.
 pub(super) fn meet<S: Surface>(left: &S::Edge, right: &S::Edge) -> bool {
     !S::apart(left, right)
-        && (crossing::<S>(left, right) == Crossing::Yes
-            || lies_on::<S>(S::start(left), right)
-            || lies_on::<S>(S::end(left), right)
-            || lies_on::<S>(S::start(right), left)
-            || lies_on::<S>(S::end(right), left))
+        && (crossing::<S>(left, right) == Crossing::Yes || touch::<S>(left, right))
+}
+
+/// Whether one of two edges passes through the other, and does not end there.
+pub(super) fn pass_through<S: Surface>(left: &S::Edge, right: &S::Edge) -> bool {
+    !S::apart(left, right)
+        && crossing::<S>(left, right) == Crossing::Yes
+        && !touch::<S>(left, right)
 }

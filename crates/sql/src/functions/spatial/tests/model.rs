@@ -164,6 +164,40 @@ proptest! {
         prop_assert_eq!(relate::within(&shapes.0, &shapes.1), Some(inside && !crossed));
     }
 
+    /// Corners that lie on edges of another do not make a shape leave it, also if
+    /// they are off by less than can be told apart.
+    #[test]
+    fn the_middles_of_the_edges_are_within(
+        corners in prop::collection::vec((-5.0..5.0, -5.0..5.0), 3),
+        off in (-1e-12..1e-12, -1e-12..1e-12),
+        longitude in -180.0..180.0,
+        latitude in -89.0..89.0,
+    ) {
+        let middle = |(from, to): Segment| {
+            (f64::midpoint(from.0, to.0) + off.0, f64::midpoint(from.1, to.1) + off.1)
+        };
+        let (a, b, c) = (corners[0], corners[1], corners[2]);
+        let area: f64 = (b.0 - a.0) * (c.1 - a.1) - (b.1 - a.1) * (c.0 - a.0);
+        prop_assume!(area.abs() > 0.1);
+        let corners = if area > 0.0 { vec![a, b, c] } else { vec![a, c, b] };
+        let middles: Vec<(f64, f64)> = edges(&corners).into_iter().map(middle).collect();
+        let moved = |points: &[(f64, f64)]| -> Vec<(f64, f64)> {
+            points.iter().map(|(x, y)| (x + 50.0, y + 50.0)).collect()
+        };
+        let flat = (
+            shape_of::<Plane>("Polygon", &moved(&middles)),
+            shape_of("Polygon", &moved(&corners)),
+        );
+        prop_assert_eq!(relate::within(&flat.0, &flat.1), Some(true));
+        prop_assert_eq!(relate::within(&flat.1, &flat.0), Some(false));
+        let round = (
+            shape_of::<Earth>("Polygon", &seen(longitude, latitude, &middles)),
+            shape_of("Polygon", &seen(longitude, latitude, &corners)),
+        );
+        prop_assert_eq!(relate::within(&round.0, &round.1), Some(true));
+        prop_assert_eq!(relate::within(&round.1, &round.0), Some(false));
+    }
+
     /// The nearest points of an edge are found: no other is nearer.
     #[test]
     fn no_point_of_an_edge_is_nearer(

@@ -52,6 +52,7 @@ fn common_rows() -> Vec<(String, String, bool, bool, bool)> {
         (line("[[9, 0], [12, 0]]"), way.clone(), true, false, false),
         (line("[[5, -5], [5, 5]]"), way.clone(), true, false, false),
         (line("[[10, 0], [10, 5]]"), way.clone(), true, false, false),
+        (line("[[3, 5], [3, 0]]"), way.clone(), true, false, false),
         (line("[[11, 0], [11, 5]]"), way.clone(), false, false, false),
         (line("[[1, 1], [9, 9]]"), square.clone(), true, true, false),
         (line("[[0, 5], [9, 9]]"), square.clone(), true, true, false),
