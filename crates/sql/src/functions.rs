@@ -20,6 +20,7 @@ mod regex;
 mod search;
 mod set;
 pub(crate) mod signature;
+mod spatial;
 mod string;
 #[cfg(test)]
 mod tables;
@@ -72,6 +73,7 @@ const FAMILIES: &[&Family] = &[
     regex::FUNCTIONS,
     search::FUNCTIONS,
     set::FUNCTIONS,
+    spatial::FUNCTIONS,
     string::FUNCTIONS,
     units::FUNCTIONS,
 ];
