@@ -9,6 +9,7 @@
 //!   parse.rs         clauses, and expression.rs expressions -> tree.rs
 //!   check.rs         what the tree itself shows to be wrong
 //!   names.rs         what its names mean, and which mean nothing
+//!   plan.rs          how a client that asks ranges by itself carries it out
 //!   shape.rs         what is done with it; for now two shapes
 //! ```
 //!
@@ -23,6 +24,7 @@ mod functions;
 mod lex;
 mod names;
 mod parse;
+pub mod plan;
 mod print;
 mod request;
 mod shape;

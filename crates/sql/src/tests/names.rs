@@ -208,7 +208,20 @@ fn what_is_joined_is_not_sorted_by() {
         "SELECT t FROM c JOIN t IN c.t ORDER BY c.a",
         "SELECT r FROM (SELECT VALUE x FROM x) r ORDER BY r.a",
         "SELECT a FROM c.a ORDER BY a.b",
+        "SELECT 1 FROM c ORDER BY c.a[0]['b'][@p], c",
+        "SELECT 1 FROM c ORDER BY VectorDistance(c.a, [1])",
+        "SELECT 1 FROM c ORDER BY _VectorScore(c.a, [1]) ASC",
     ]);
+    refused(&[
+        ("SELECT 1 FROM c ORDER BY c.a + 1", "2206", "c.a + 1"),
+        ("SELECT 1 FROM c ORDER BY c.a, LOWER(c.b)", "2206", "LOWER(c.b)"),
+        ("SELECT 1 FROM c ORDER BY c[c.a]", "2206", "c[c.a]"),
+        ("SELECT 1 FROM c ORDER BY @p", "2206", "@p"),
+    ]);
+    assert_eq!(
+        error_of("SELECT 1 FROM c ORDER BY 1").body(),
+        r#"{"errors":[{"severity":"Error","location":{"start":25,"end":26},"code":2206,"message":"Unsupported ORDER BY clause. ORDER BY item expression could not be mapped to a document path."}]}"#
+    );
     let message = "Order-by over correlated collections is not supported.";
     refused_with(&[
         ("SELECT t FROM c JOIN t IN c.t ORDER BY t", message),
