@@ -25,7 +25,7 @@ pub(crate) use self::rank::ranking;
 
 use crate::error::{SyntaxError, quoted};
 use crate::functions::signature::{Sort, signature};
-use crate::lex::Lexer;
+use crate::lex::{self, Lexer};
 use crate::tree::{
     Access, Binding, Collection, Expr, ExprKind, Item, Literal, Projection, Query, Source, Span,
     Step,
@@ -221,7 +221,9 @@ pub(crate) fn name_of(source: &Source) -> Option<&str> {
         (Binding::Alias(name) | Binding::Each(name), _) => Some(name),
         (Binding::Inferred, Collection::Path { root, steps }) => match steps.last() {
             None => Some(root),
-            Some(Step::Member(name) | Step::Property(name)) => Some(name),
+            Some(Step::Member(name) | Step::Property(name)) => {
+                Some(name.as_str()).filter(|name| lex::is_name(name))
+            }
             Some(Step::Index(_)) => None,
         },
         (Binding::Inferred, Collection::Subquery(_) | Collection::Call(_)) => None,

@@ -29,6 +29,7 @@ mod tests;
 use dayfly_model::container::Embedding;
 use dayfly_model::partition_key::PartitionKeyDefinition;
 
+use self::constant::Constants;
 pub use self::feature::Feature;
 pub use self::routing::{EpkRange, KEYS_MAX, Routing, routing};
 use self::vector::Vectors;
@@ -144,7 +145,7 @@ pub fn plan(
 ) -> Result<Plan, SyntaxError> {
     let routing = routing(query, parameters, partition_key);
     let counts = Counts::read(query, parameters)?;
-    let vectors = Vectors { query, parameters, embeddings };
+    let vectors = Vectors { query, constants: Constants::new(parameters), embeddings };
     let info = if query.order_by.as_ref().is_some_and(|order_by| order_by.rank) {
         let skip_rewrite = features.contains(&Feature::HybridSearchSkipOrderByRewrite);
         Info::Hybrid(hybrid::hybrid_info(query, &counts, &vectors, skip_rewrite)?)

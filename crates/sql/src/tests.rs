@@ -2,7 +2,7 @@
 //! the code, the message and the place of what is wrong in it.
 
 mod names;
-mod random;
+pub(crate) mod random;
 
 use dayfly_model::{ErrorKind, Result};
 

@@ -7,13 +7,12 @@ use dayfly_model::value::Value;
 use super::constant::Constants;
 use crate::functions::signature::{Sort, signature};
 use crate::names::name_of;
-use crate::request::Parameters;
 use crate::tree::{Access, Call, Direction, Expr, ExprKind, Literal, Query};
 
 /// What decides how far two vectors are apart.
 pub(super) struct Vectors<'a> {
     pub(super) query: &'a Query,
-    pub(super) parameters: &'a Parameters,
+    pub(super) constants: Constants<'a>,
     pub(super) embeddings: &'a [Embedding],
 }
 
@@ -28,8 +27,7 @@ impl Vectors<'_> {
 
     /// The direction by the call's options, else by the container's policy.
     pub(super) fn direction_of(&self, call: &Call) -> Direction {
-        let constants = Constants::new(self.parameters);
-        let options = call.arguments.get(3).and_then(|options| constants.value(options));
+        let options = call.arguments.get(3).and_then(|options| self.constants.value(options));
         let chosen = options.as_deref().and_then(distance_function);
         let policy = || call.arguments.iter().take(2).find_map(|vector| self.policy(vector));
         let euclidean = chosen.or_else(policy);

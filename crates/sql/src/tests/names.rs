@@ -44,6 +44,7 @@ fn sources_have_names() {
         ("SELECT products.a FROM products p", "SC2001", "products"),
         ("SELECT C.a FROM c", "SC2001", "C"),
         ("SELECT a FROM c.a[0]", "SC2001", "a"),
+        ("SELECT a FROM c['a b']", "SC2001", "a"),
         ("SELECT c.a FROM x IN c.a", "SC2001", "c"),
         ("SELECT 1 FROM c WHERE d", "SC2001", "d"),
         ("SELECT 1 FROM c GROUP BY d.x", "SC2001", "d"),
@@ -254,13 +255,19 @@ fn ranks() {
         (&format!("SELECT 1 FROM c WHERE {text} > 1"), "SC2240", "FullTextScore"),
         (&format!("SELECT 1 FROM c ORDER BY {text}"), "SC2240", "FullTextScore"),
     ]);
+    let fused = |count: usize| rank(&format!("RRF({})", vec![text; count].join(", ")));
+    taken(&[&fused(16)]);
+    refused_with(&[(&fused(17), "The RRF function takes at most 16 scores.")]);
     let one = "The ORDER BY RANK clause takes one function call, without ASC or DESC. Use RRF to \
                rank by several.";
-    let clauses = "DISTINCT and GROUP BY are not allowed with the ORDER BY RANK clause.";
+    let clauses = "DISTINCT, GROUP BY and aggregate functions are not allowed with the ORDER BY \
+                   RANK clause.";
     refused_with(&[
         (&rank(&format!("{text}, {vector}")), one),
         (&rank(&format!("{text} DESC")), one),
         (&format!("SELECT DISTINCT c FROM c ORDER BY RANK {text}"), clauses),
+        (&format!("SELECT c.a FROM c GROUP BY c.a ORDER BY RANK {text}"), clauses),
+        (&format!("SELECT COUNT(1) FROM c ORDER BY RANK {text}"), clauses),
         (
             &format!("SELECT RRF({vector}, {vector}) FROM c"),
             "The RRF function is only allowed in the ORDER BY RANK clause.",
