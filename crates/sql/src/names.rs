@@ -18,9 +18,11 @@
 
 mod calls;
 mod groups;
+mod normal;
 mod rank;
 
-pub(crate) use self::groups::{has_aggregate, is_aggregate, normal};
+pub(crate) use self::groups::{has_aggregate, is_aggregate};
+pub(crate) use self::normal::normal;
 pub(crate) use self::rank::ranking;
 
 use crate::error::{SyntaxError, quoted};

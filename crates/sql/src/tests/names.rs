@@ -177,6 +177,11 @@ fn groups_have_one_value_for_all_their_rows() {
         "SELECT {x: c.a, y: c.b}['x'] FROM c GROUP BY c.a, c.b",
         "SELECT ARRAY(SELECT VALUE t FROM t IN c.tags) FROM c GROUP BY c.tags",
         "SELECT ARRAY(SELECT VALUE c FROM c IN c.tags) FROM c GROUP BY c.tags",
+        "SELECT (SELECT VALUE COUNT(1) FROM t IN c.tags) FROM c GROUP BY c.tags",
+        "SELECT c.a + 1 + 2 FROM c GROUP BY c.a + 1",
+        "SELECT (c.a OR c.b) AND true FROM c GROUP BY c.a OR c.b",
+        "SELECT c[c.i].x FROM c GROUP BY c[c.i]",
+        "SELECT LOWER(c.a)[0][1] FROM c GROUP BY LOWER(c.a)[0]",
         "SELECT c.a, n FROM c JOIN (SELECT COUNT(1) AS n, c.b FROM t IN c.tags) n",
     ]);
     refused(&[
@@ -187,6 +192,10 @@ fn groups_have_one_value_for_all_their_rows() {
         ("SELECT LOWER(c.a) FROM c GROUP BY UPPER(c.a)", "SC2102", "c.a"),
         ("SELECT [1, c.a + SUM(c.b)] FROM c", "SC2102", "c.a"),
         ("SELECT @p[c.a] FROM c GROUP BY c.b", "SC2102", "c.a"),
+        ("SELECT c[c.i][c.j] FROM c GROUP BY c[c.i]", "SC2102", "c.j"),
+        ("SELECT c.a + 1 + c.b FROM c GROUP BY c.a + 1", "SC2102", "c.b"),
+        ("SELECT 1 + c.a FROM c GROUP BY c.a + 1", "SC2102", "c.a"),
+        ("SELECT (SELECT VALUE SUM(c.b) FROM t IN c.t) FROM c GROUP BY c.t", "SC2102", "c.b"),
         ("SELECT (SELECT VALUE c.b) FROM c GROUP BY c.a", "SC2102", "c.b"),
         ("SELECT ARRAY(SELECT 1 FROM t IN c.b) FROM c GROUP BY c.a", "SC2102", "t IN c.b"),
         ("SELECT t.a FROM c JOIN t IN c.t GROUP BY c.t", "SC2102", "t.a"),
