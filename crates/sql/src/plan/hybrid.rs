@@ -180,7 +180,7 @@ fn terms_of(terms: &[Expr]) -> Vec<Expr> {
 /// `SELECT COUNT(1) AS documentCount, [..] AS fullTextStatistics FROM c`
 fn statistics(query: &Query, scores: &[Score]) -> String {
     let texts = scores.iter().filter_map(|score| score.statistics.clone()).collect();
-    let count = build::call("COUNT", vec![build::number(1)]);
+    let count = build::call("COUNT", vec![build::number(Number::Integer(1))]);
     query_in_lines(&Query {
         projection: Projection::Items(vec![
             item(count, "documentCount"),
