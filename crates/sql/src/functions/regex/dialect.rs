@@ -94,7 +94,6 @@ pub(super) fn translate(pattern: &str, flags: Flags) -> Result<Translated, Fault
     Ok(Translated { pattern, line_start, text_end })
 }
 
-#[expect(clippy::struct_excessive_bools, reason = "what was seen so far")]
 struct Translation<'a> {
     rest: Chars<'a>,
     out: String,
