@@ -261,6 +261,11 @@ impl Engine {
                     |opened| query::items(clerk.shared(), &opened, &asked),
                 )
             }),
+            Operation::PlanQuery(asked) => {
+                self.view_at(&asked.at, ErrorKind::OwnerNotFound, |opened| {
+                    query::plan(opened, &asked)
+                })
+            }
             Operation::QueryFeed(asked) => self.query(move |clerk| query::feed(clerk, &asked)),
 
             Operation::ListRanges { at, known } => {
@@ -305,7 +310,17 @@ impl Engine {
 
     /// Answers from one look at a container.
     fn view(&self, at: &ContainerScope, look: impl FnOnce(&Opened) -> Result<Reply>) -> Answer {
-        Answer::ready(match self.shared.enter(at, ErrorKind::NotFound) {
+        self.view_at(at, ErrorKind::NotFound, look)
+    }
+
+    /// The same, with the error for a container that is not there.
+    fn view_at(
+        &self,
+        at: &ContainerScope,
+        missing: ErrorKind,
+        look: impl FnOnce(&Opened) -> Result<Reply>,
+    ) -> Answer {
+        Answer::ready(match self.shared.enter(at, missing) {
             Ok(opened) => look(&opened).unwrap_or_else(|error| opened.failed(error)),
             Err(reply) => reply,
         })

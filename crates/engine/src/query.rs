@@ -1,10 +1,12 @@
 //! Queries: which items are looked at, page by page, and what the answer says.
 //!
 //! ```text
+//! reach.rs    which part of the container it can find anything in
 //! choose.rs   which way a query takes to its items
 //! access.rs   the items on that way, one by one, with numbers.rs and ordered.rs
 //! item.rs     an item, as the query language sees it
 //! token.rs    where a page ended, as text
+//! plan.rs     what a client is told that asks ranges by itself
 //! feed.rs     queries of databases, containers, offers and ranges
 //! ```
 //!
@@ -18,6 +20,8 @@ mod feed;
 mod item;
 mod numbers;
 mod ordered;
+mod plan;
+mod reach;
 mod token;
 
 use bytes::BufMut;
@@ -30,6 +34,7 @@ use self::access::{Access, Found};
 use self::choose::choose;
 pub(crate) use self::feed::feed;
 use self::item::Row;
+pub(crate) use self::plan::plan;
 use self::token::{Place, Token};
 use crate::operation::QueryItems;
 use crate::reply::{QueryFigures, Reply, Success};
@@ -54,7 +59,7 @@ fn run(shared: &Shared, opened: &Opened, asked: &QueryItems) -> Result<Reply> {
     let container = &opened.container;
     let request = Request::read(&asked.query)?;
     let program = Program::compile(&request)?;
-    let (place, segments) = list::segments(opened, &asked.part)?;
+    let (place, segments) = reach::reach(opened, &request, &asked.part)?;
     opened.check_session(&place)?;
     let several = place.ranges.len() > 1 && !asked.part.is_scoped();
     if several && !asked.cross_partition && program.reads_items() {

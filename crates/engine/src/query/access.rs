@@ -42,8 +42,19 @@ pub(super) enum Access<'a> {
     Ordered(Ordered<'a>),
 }
 
-/// Some ranges of keys, in their order.
-type Segments = Vec<(Bucket, KeyRange)>;
+/// The ranges of keys that are meant, bucket by bucket, in their order.
+pub(super) type Segments = Vec<(Bucket, Scope)>;
+
+/// Ranges of the keys of items, in their order.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Scope(pub(super) Vec<KeyRange>);
+
+impl Scope {
+    /// Whether an item is meant.
+    pub(super) fn contains(&self, item: &ItemKey) -> bool {
+        self.0.iter().any(|range| range.contains(item.record()))
+    }
+}
 
 impl<'a> Access<'a> {
     /// Goes a way through some ranges of keys, from where a page ended.
@@ -130,12 +141,21 @@ pub(super) struct Scan<'a> {
 
 impl<'a> Scan<'a> {
     fn new(opened: &'a Opened, segments: Segments, start: &Place) -> Result<Self> {
-        let mut segments = VecDeque::from(segments);
+        let mut segments: VecDeque<(Bucket, KeyRange)> = segments
+            .into_iter()
+            .flat_map(|(bucket, scope)| scope.0.into_iter().map(move |range| (bucket, range)))
+            .collect();
         let mut resumes = None;
-        match (start, segments.front_mut()) {
-            (Place::Start, _) => {}
-            (Place::Item(_, key), Some((_, range))) if range.contains(key) => {
-                range.start.clone_from(key);
+        match start {
+            Place::Start => {}
+            Place::Item(bucket, key) => {
+                segments.retain(|(candidate, range)| candidate > bucket || range.end > *key);
+                match segments.front_mut() {
+                    Some((first, range)) if first == bucket && range.contains(key) => {
+                        range.start.clone_from(key);
+                    }
+                    _ => return Err(bad_token()),
+                }
                 resumes = Some(key.clone());
             }
             _ => return Err(bad_token()),
@@ -195,7 +215,7 @@ impl<'a> Scan<'a> {
 pub(super) struct Walk<'a> {
     opened: &'a Opened,
     stretch: Stretch,
-    segments: VecDeque<(Bucket, KeyRange)>,
+    segments: VecDeque<(Bucket, Scope)>,
     entries: Option<Entries<'a>>,
     read: VecDeque<Entry>,
     chunk: usize,
@@ -252,7 +272,7 @@ impl<'a> Walk<'a> {
                 self.fetch(bucket)?;
                 continue;
             };
-            if !scope.contains(entry.item.record()) {
+            if !scope.contains(&entry.item) {
                 continue;
             }
             let here = (entry.value.to_vec(), entry.docno);
@@ -286,7 +306,7 @@ impl<'a> Walk<'a> {
 /// The items of a set, bucket by bucket, in the order of their numbers.
 pub(super) struct Numbers<'a> {
     opened: &'a Opened,
-    streams: VecDeque<(Bucket, KeyRange, Stream<'a>)>,
+    streams: VecDeque<(Bucket, Scope, Stream<'a>)>,
     next: u64,
     looked_at: u64,
     /// The number with which the page before ended.
@@ -332,7 +352,7 @@ impl<'a> Numbers<'a> {
                 continue;
             };
             self.next = hit.docno + 1;
-            if scope.contains(hit.item.record()) {
+            if scope.contains(&hit.item) {
                 let bucket = *bucket;
                 let resumed = self.resumes.take().is_none_or(|resumes| resumes == hit.docno);
                 let record = load(self.opened, bucket, &hit.item, hit.docno)?;

@@ -14,8 +14,9 @@ use dayfly_model::indexing::rules::{Composite, VALUE_BYTES_MAX, path_id};
 use dayfly_model::indexing::{Order, Step};
 use dayfly_model::{Error, Result};
 use dayfly_sql::run::{IndexStep, OrderKey, Program, Sieve, Span, Style};
-use dayfly_storage::{Bucket, Direction, KeyRange};
+use dayfly_storage::{Direction, KeyRange};
 
+use super::access::Segments;
 use super::numbers::Set;
 use crate::index::Index;
 use crate::index::walk::{self, Entries, Stretch};
@@ -26,8 +27,8 @@ use crate::scope::Opened;
 /// Up to this many items are sorted in memory although an index has the order.
 const SORTED_MAX: usize = 1_000;
 
-/// A partition with no more items than this is read whole.
-const PARTITION_MAX: usize = 64;
+/// No more items than this are read without an index.
+const FEW: usize = 16;
 
 /// The way to the items.
 #[derive(Clone, Debug)]
@@ -60,7 +61,7 @@ pub(super) fn choose(
     opened: &Opened,
     index: &Index,
     program: &Program,
-    segments: &[(Bucket, KeyRange)],
+    segments: &Segments,
     lenient: bool,
 ) -> Result<Way> {
     let chooser = Chooser { opened, index };
@@ -118,15 +119,22 @@ impl Chooser<'_> {
         }
     }
 
-    /// Whether there is one logical partition to look at, with few items.
-    fn is_small(&self, segments: &[(Bucket, KeyRange)]) -> Result<bool> {
-        let [(bucket, range)] = segments else { return Ok(segments.is_empty()) };
-        let some = self
-            .opened
-            .snapshot
-            .scan(*bucket, range, Direction::Forward, PARTITION_MAX + 1)
-            .map_err(storage_failed)?;
-        Ok(some.len() <= PARTITION_MAX)
+    /// Whether there are few items to look at.
+    fn is_small(&self, segments: &Segments) -> Result<bool> {
+        let mut left = FEW + 1;
+        for (bucket, scope) in segments {
+            for range in &scope.0 {
+                let snapshot = &self.opened.snapshot;
+                let some = snapshot
+                    .scan(*bucket, range, Direction::Forward, left)
+                    .map_err(storage_failed)?;
+                left -= some.len();
+                if left == 0 {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
     }
 
     fn by_filter(&self, sieve: &Sieve) -> Result<Way> {
@@ -195,7 +203,7 @@ impl Chooser<'_> {
     }
 
     /// Whether a filter leaves so few items that they are best sorted in memory.
-    fn is_selective(&self, way: &Way, segments: &[(Bucket, KeyRange)]) -> Result<bool> {
+    fn is_selective(&self, way: &Way, segments: &Segments) -> Result<bool> {
         let Way::Numbers(set) = way else { return Ok(false) };
         let mut points = Vec::new();
         if !gather(set, &mut points) {

@@ -12,7 +12,7 @@ use dayfly_model::indexing::rules::Composite;
 use dayfly_sql::run::{After, Program};
 use dayfly_storage::{Bucket, Direction, KeyRange};
 
-use super::access::{Found, load};
+use super::access::{Found, Scope, Segments, load};
 use super::choose::Route;
 use super::item::Row;
 use super::token::Place;
@@ -40,7 +40,7 @@ struct Lane<'a> {
     program: &'a Program,
     bucket: Bucket,
     /// Which items are meant.
-    scope: KeyRange,
+    scope: Scope,
     entries: Entries<'a>,
     backward: bool,
     composite: Option<Composite>,
@@ -63,7 +63,7 @@ impl<'a> Ordered<'a> {
     pub(super) fn new(
         opened: &'a Opened,
         program: &'a Program,
-        segments: Vec<(Bucket, KeyRange)>,
+        segments: Segments,
         route: &Route,
         after: Option<&After>,
     ) -> Result<Ordered<'a>> {
@@ -127,7 +127,7 @@ impl Lane<'_> {
             let Some(entry) = self.next_entry()? else { return Ok(()) };
             if entry.is_cut {
                 self.gather(entry)?;
-            } else if self.scope.contains(entry.item.record()) {
+            } else if self.scope.contains(&entry.item) {
                 let key = self.as_sorted(&entry.value);
                 let Entry { docno, item, .. } = entry;
                 self.ready.push_back(Ready { key, docno, item, record: None });
@@ -159,7 +159,7 @@ impl Lane<'_> {
                 self.read.push_front(entry);
                 break;
             }
-            if self.scope.contains(entry.item.record()) {
+            if self.scope.contains(&entry.item) {
                 let record = load(self.opened, self.bucket, &entry.item, entry.docno)?;
                 let row = Row { record: &record, container: &self.opened.container };
                 let key = self.program.sort_key(&row)?;

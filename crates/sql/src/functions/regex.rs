@@ -22,7 +22,7 @@ use super::arguments::{optional, text};
 use super::{Arguments, Body, Family};
 
 pub(super) const FUNCTIONS: &Family =
-    &[("REGEXMATCH", Body::Strict(|a| regexmatch(a).unwrap_or_default()))];
+    &[("REGEXMATCH", Body::Failing(|a| regexmatch(a).map_err(|refusal| refusal.to_string())))];
 
 /// The longest expression, in bytes.
 const PATTERN_MAX: usize = 16 * 1024;
