@@ -72,9 +72,9 @@ fn run(shared: &Shared, opened: &Opened, asked: &QueryItems) -> Result<Reply> {
         None => (None, Place::Start),
     };
     let limits = Limits { rows: list::limit(&asked.page), bytes: PAGE_BYTES_MAX };
-    let plane = container.definition().geospatial == Geospatial::Geometry;
+    let flat = container.definition().geospatial == Geospatial::Geometry;
     let new_page =
-        |resume, ordered| Page::new(&program, opened.now(), plane, limits, resume, ordered);
+        |resume, ordered| Page::new(&program, opened.now(), flat, limits, resume, ordered);
     let mut figures = QueryFigures::default();
     let (finished, at) = if program.reads_items() {
         let lenient = shared.settings.lenient_order_by;

@@ -105,18 +105,13 @@ impl Chooser<'_> {
                 None => return Err(refused(UNMAPPED)),
             }
         }
-        match paths.as_slice() {
-            [path] => {
-                let steps: Vec<Step<'_>> = path.iter().map(|name| Step::Name(name)).collect();
-                let known = rules.is_indexed(&steps) || is_system(path);
-                if known { Ok(()) } else { Err(refused(EXCLUDED)) }
-            }
-            _ => {
-                let wanted =
-                    rules.composites().iter().any(|composite| fits(composite, keys).is_some());
-                if wanted { Ok(()) } else { Err(refused(NO_COMPOSITE)) }
-            }
+        if let [path] = paths.as_slice() {
+            let steps: Vec<Step<'_>> = path.iter().map(|name| Step::Name(name)).collect();
+            let known = rules.is_indexed(&steps) || is_system(path);
+            return if known { Ok(()) } else { Err(refused(EXCLUDED)) };
         }
+        let known = rules.composites().iter().any(|composite| fits(composite, keys).is_some());
+        if known { Ok(()) } else { Err(refused(NO_COMPOSITE)) }
     }
 
     /// Whether there are few items to look at.
