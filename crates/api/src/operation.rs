@@ -59,13 +59,13 @@ pub(crate) fn read(request: &Request<'_>, resource: Resource<'_>) -> Result<Oper
     check_consistency(request)?;
     match (resource, verb(request.method)) {
         (Resource::Databases, "GET") => Ok(Operation::ListDatabases { page: page(request)? }),
-        (Resource::Databases, "POST") => {
-            refuse_query(request)?;
-            Ok(Operation::CreateDatabase {
-                id: database::parse(request.body)?,
-                throughput: throughput(request)?,
-            })
+        (Resource::Databases, "POST") if request.is_query()? => {
+            Ok(Operation::QueryDatabases { query: request.body.to_vec() })
         }
+        (Resource::Databases, "POST") => Ok(Operation::CreateDatabase {
+            id: database::parse(request.body)?,
+            throughput: throughput(request)?,
+        }),
         (Resource::Database(database), "GET") => {
             let database = database.to_owned();
             Ok(Operation::ReadDatabase { database, condition: condition(request)? })
@@ -79,14 +79,17 @@ pub(crate) fn read(request: &Request<'_>, resource: Resource<'_>) -> Result<Oper
             let database = database.to_owned();
             Ok(Operation::ListContainers { database, page: page(request)? })
         }
-        (Resource::Containers(database), "POST") => {
-            refuse_query(request)?;
-            Ok(Operation::CreateContainer {
+        (Resource::Containers(database), "POST") if request.is_query()? => {
+            Ok(Operation::QueryContainers {
                 database: database.to_owned(),
-                definition: request.body.to_vec(),
-                throughput: throughput(request)?,
+                query: request.body.to_vec(),
             })
         }
+        (Resource::Containers(database), "POST") => Ok(Operation::CreateContainer {
+            database: database.to_owned(),
+            definition: request.body.to_vec(),
+            throughput: throughput(request)?,
+        }),
         (Resource::Container(database, container), "GET") => Ok(Operation::ReadContainer {
             at: scope(request, database, container)?,
             condition: condition(request)?,
@@ -222,10 +225,6 @@ fn write_item(request: &Request<'_>, at: ContainerScope, act: Act) -> Result<Ope
         condition: condition(request)?,
         minimal: minimal(request)?,
     }))
-}
-
-fn refuse_query(request: &Request<'_>) -> Result<()> {
-    if request.is_query()? { Err(Error::not_yet("A query")) } else { Ok(()) }
 }
 
 fn item(request: &Request<'_>) -> Result<ObjectText> {

@@ -21,6 +21,7 @@ use crate::items::{names, taken};
 use crate::keys;
 use crate::list;
 use crate::lives::Lives;
+use crate::lookup;
 use crate::offers::{self, Offer};
 use crate::operation::{Condition, ContainerScope, Page, Replacement};
 use crate::record;
@@ -168,6 +169,16 @@ pub(crate) fn list(snapshot: &dyn Snapshot, database: &str, page: &Page) -> Resu
         .map(|row| Ok(Container::new(&owner, catalog::decode(row)?).to_json(now)))
         .collect::<Result<Vec<_>>>()?;
     Ok(feed(&owner.rid(), "DocumentCollections", containers, next, now))
+}
+
+/// Shows the containers of a database that a query asks for.
+pub(crate) fn query(snapshot: &dyn Snapshot, database: &str, body: &[u8]) -> Result<Reply> {
+    let owner = catalog::open_database(snapshot, database)?.value;
+    let now = catalog::now(snapshot);
+    let found = lookup::find(snapshot, &keys::containers(owner.number), body, |row| {
+        Ok(Container::new(&owner, catalog::decode(row)?).to_json(now))
+    })?;
+    Ok(feed(&owner.rid(), "DocumentCollections", found, None, now))
 }
 
 /// The container that a change is about.

@@ -20,6 +20,7 @@ mod items;
 mod keys;
 mod list;
 mod lives;
+mod lookup;
 mod offers;
 pub mod operation;
 mod purge;
@@ -204,6 +205,9 @@ impl Engine {
             Operation::ListDatabases { page } => {
                 self.look(|snapshot| databases::list(snapshot, &page))
             }
+            Operation::QueryDatabases { query } => {
+                self.look(|snapshot| databases::query(snapshot, &query))
+            }
             Operation::DeleteDatabase { database, condition } => {
                 self.change(move |clerk| databases::delete(clerk, &database, condition))
             }
@@ -218,6 +222,9 @@ impl Engine {
             }
             Operation::ListContainers { database, page } => {
                 self.look(|snapshot| containers::list(snapshot, &database, &page))
+            }
+            Operation::QueryContainers { database, query } => {
+                self.look(|snapshot| containers::query(snapshot, &database, &query))
             }
             Operation::ReplaceContainer(replacement) => {
                 self.change(move |clerk| containers::replace(clerk, &replacement))

@@ -5,7 +5,6 @@ use dayfly_model::epk::Epk;
 use dayfly_model::rid::{OfferRid, RangeRid};
 use dayfly_model::throughput::Throughput;
 use dayfly_model::{ErrorKind, Result};
-use dayfly_sql::{Request, Shape};
 use dayfly_storage::{Batch, Snapshot, Stamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -14,13 +13,11 @@ use crate::catalog::{self, CatalogView, not_found};
 use crate::databases::{CHARGE_LOOK_RU, feed};
 use crate::keys;
 use crate::list;
+use crate::lookup;
 use crate::operation::Page;
 use crate::record;
 use crate::reply::{Reply, Success, storage_failed};
 use crate::scope::Opened;
-
-/// How many offers a look-up goes through.
-const LOOKUP_MAX: usize = 100_000;
 
 /// An offer, as it is stored.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -121,13 +118,8 @@ pub(crate) fn list(snapshot: &dyn Snapshot, page: &Page) -> Result<Reply> {
 
 /// Shows the offers that a query asks for.
 pub(crate) fn query(snapshot: &dyn Snapshot, body: &[u8]) -> Result<Reply> {
-    let shape = Shape::of(&Request::read(body)?)?;
-    let rows = CatalogView::scan(snapshot, &keys::offers(), LOOKUP_MAX).map_err(storage_failed)?;
-    let mut offers = rows.iter().map(|(_, row)| json_of(row)).collect::<Result<Vec<_>>>()?;
-    if let Shape::Lookup { property, value } = shape {
-        offers.retain(|offer| offer.get(&property).is_some_and(|found| *found == value));
-    }
-    Ok(feed("", "Offers", offers, None, catalog::now(snapshot)))
+    let found = lookup::find(snapshot, &keys::offers(), body, json_of)?;
+    Ok(feed("", "Offers", found, None, catalog::now(snapshot)))
 }
 
 fn json_of(row: &[u8]) -> Result<Value> {

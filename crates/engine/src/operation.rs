@@ -36,6 +36,11 @@ pub enum Operation {
         /// Which page.
         page: Page,
     },
+    /// Shows the databases that a query asks for.
+    QueryDatabases {
+        /// The request's body.
+        query: Vec<u8>,
+    },
     /// Removes a database with all that is in it.
     DeleteDatabase {
         /// Which one.
@@ -68,6 +73,13 @@ pub enum Operation {
         database: String,
         /// Which page.
         page: Page,
+    },
+    /// Shows the containers of a database that a query asks for.
+    QueryContainers {
+        /// Of which one.
+        database: String,
+        /// The request's body.
+        query: Vec<u8>,
     },
     /// Changes a container's definition.
     ReplaceContainer(Replacement),
