@@ -19,6 +19,9 @@ use crate::route::Resource;
 /// What the server adds to an item, and so takes from none.
 const ITEM_SYSTEM_PROPERTIES: &[&str] = &["_rid", "_self", "_etag", "_attachments", "_ts"];
 
+/// An item may have no more bytes than this as it is sent, escapes included.
+const ITEM_SENT_MAX: usize = 2 * 1024 * 1024;
+
 /// How long a page is when the client leaves it to the server with -1.
 const PAGE_SERVERS_CHOICE: usize = 1000;
 
@@ -228,6 +231,12 @@ fn write_item(request: &Request<'_>, at: ContainerScope, act: Act) -> Result<Ope
 }
 
 fn item(request: &Request<'_>) -> Result<ObjectText> {
+    if request.body.len() > ITEM_SENT_MAX {
+        return Err(Error::new(
+            ErrorKind::TooLarge,
+            "Request size is too large: an item can have at most 2 MB.",
+        ));
+    }
     json::take(request.body, ITEM_SYSTEM_PROPERTIES)
 }
 

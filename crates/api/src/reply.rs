@@ -26,8 +26,6 @@ const INDEX_PROGRESS: HeaderName =
     HeaderName::from_static("x-ms-documentdb-collection-index-transformation-progress");
 const ITEM_COUNT: HeaderName = HeaderName::from_static("x-ms-item-count");
 const ITEM_LSN: HeaderName = HeaderName::from_static("x-ms-item-lsn");
-const LAZY_PROGRESS: HeaderName =
-    HeaderName::from_static("x-ms-documentdb-collection-lazy-indexing-progress");
 const LSN: HeaderName = HeaderName::from_static("lsn");
 const MIN_THROUGHPUT: HeaderName = HeaderName::from_static("x-ms-cosmos-min-throughput");
 const RANGE_ID: HeaderName = HeaderName::from_static("x-ms-documentdb-partitionkeyrangeid");
@@ -183,7 +181,6 @@ fn succeed(response: &mut Response<Pieces>, success: Success) {
         // Life stamps are always there, so no change of policy needs a pass
         // over the items.
         headers.insert(INDEX_PROGRESS, HeaderValue::from_static("100"));
-        headers.insert(LAZY_PROGRESS, HeaderValue::from_static("-1"));
     }
     *response.status_mut() = status(success.status);
     *response.body_mut() = success.body;

@@ -22,7 +22,7 @@ const LONG: &str = "cosmosLong and cosmosQuery";
 const MARKS: &str = "cosmosEmulator or cosmosLong or cosmosQuery";
 
 /// For one test, in seconds.
-const TEST_LIMIT: u32 = 60;
+const TEST_LIMIT: u32 = 90;
 
 /// Time to live, items, queries.
 const QUICK: [&str; 14] = [

@@ -150,6 +150,7 @@ impl Suite for Rust {
         let mut command = Command::new(&self.program);
         command.arg(format!("{ROOT}{file}::")).args(["--test-threads", THREADS]);
         command.env("AZURE_COSMOS_CONNECTION_STRING", "emulator");
+        command.env("AZURE_COSMOS_EMULATOR_SERVER_CERT_VALIDATION_DISABLED", "true");
         command.env("AZURE_COSMOS_TEST_MODE", "required").env("RUST_BACKTRACE", "0");
         command.current_dir(&self.folder);
         command
@@ -162,8 +163,10 @@ impl Suite for Rust {
 
 /// What the output says of a test.
 fn read_test(test: &str, printed: &str) -> Case {
-    let title = format!("test {test} ... ");
-    let told = printed.lines().find_map(|line| line.strip_prefix(&title));
+    let title = format!("test {test} ");
+    let mut lines = printed.lines().filter_map(|line| line.strip_prefix(&title));
+    let told =
+        lines.find_map(|rest| rest.trim_start_matches("- should panic ").strip_prefix("... "));
     let outcome = match told {
         Some("ok") => Outcome::Passed,
         Some(told) if told.starts_with("ignored") => Outcome::Skipped,
@@ -186,7 +189,9 @@ fn last_words(test: &str, printed: &str) -> String {
     let told = told.split("\nfailures:").next().unwrap_or_default();
     let start = ["panicked at", "Error: "].iter().filter_map(|sign| told.find(sign)).min();
     let told = told.get(start.unwrap_or(0)..).unwrap_or_default().trim();
-    told.chars().take(LONGEST_ERROR).collect()
+    // The first line of a panic is only its place.
+    let place = told.split_once(":\n").filter(|_| told.starts_with("panicked at"));
+    place.map_or(told, |(_, message)| message).chars().take(LONGEST_ERROR).collect()
 }
 
 #[cfg(test)]
@@ -198,12 +203,20 @@ running 4 tests
 test emulator_tests::items::good ... ok
 test emulator_tests::items::later ... ignored, needs a cloud
 test emulator_tests::items::bad ... FAILED
+test emulator_tests::items::panics ... FAILED
+test emulator_tests::items::must_panic - should panic ... ok
 
 failures:
 
 ---- emulator_tests::items::bad stdout ----
 waiting
 Error: 501: A query is not supported by dayfly yet.
+
+---- emulator_tests::items::panics stdout ----
+
+thread 'emulator_tests::items::panics' (7) panicked at tests/items.rs:5:9:
+it is not true
+note: run with a backtrace
 
 failures:
     emulator_tests::items::bad
@@ -219,6 +232,12 @@ failures:
                 Outcome::Failed,
                 "Error: 501: A query is not supported by dayfly yet.",
             ),
+            (
+                "emulator_tests::items::panics",
+                Outcome::Failed,
+                "it is not true\nnote: run with a backtrace",
+            ),
+            ("emulator_tests::items::must_panic", Outcome::Passed, ""),
             ("emulator_tests::items::lost", Outcome::Failed, "it did not end"),
         ] {
             let case = read_test(test, PRINTED);
