@@ -138,6 +138,17 @@ pub(crate) fn read(request: &Request<'_>, resource: Resource<'_>) -> Result<Oper
         }),
         (Resource::Ranges(..), "POST") => Err(Error::not_yet("A query of partition key ranges")),
 
+        (Resource::Conflicts(database, container), "GET") => {
+            Ok(Operation::ListConflicts { at: scope(request, database, container)?, query: None })
+        }
+        (Resource::Conflicts(database, container), "POST") if request.is_query()? => {
+            let query = Some(request.body.to_vec());
+            Ok(Operation::ListConflicts { at: scope(request, database, container)?, query })
+        }
+        (Resource::Conflict(database, container), "GET" | "DELETE") => {
+            Ok(Operation::FindConflict { at: scope(request, database, container)? })
+        }
+
         (Resource::Offers, "GET") => Ok(Operation::ListOffers { page: page(request)? }),
         (Resource::Offers, "POST") => Ok(Operation::QueryOffers { query: request.body.to_vec() }),
         (Resource::Offer(offer), "GET") => Ok(Operation::ReadOffer { offer: offer.to_owned() }),

@@ -11,6 +11,7 @@ use dayfly_model::rid::ContainerRid;
 use dayfly_model::throughput::Throughput;
 use dayfly_model::ttl::{ContainerTtl, Policy};
 use dayfly_model::{ErrorKind, Result, Timestamp};
+use dayfly_sql::Request;
 use dayfly_storage::{Batch, Bucket, Draft, Plan, Room, Snapshot, Stamp, View};
 
 use crate::catalog::{self, Container, ContainerRecord, Database, Delayed, Found, not_found};
@@ -348,6 +349,14 @@ pub(crate) fn ranges(opened: &Opened, known: Option<&str>) -> Reply {
         success.etag = Some(etag);
     }
     reply.at(opened.place())
+}
+
+/// Shows the conflicts: two regions that write can be at odds, and there is one.
+/// A query finds none either, but must be one.
+pub(crate) fn conflicts(opened: &Opened, query: Option<&[u8]>) -> Result<Reply> {
+    query.map(Request::read).transpose()?;
+    let rid = &opened.container.rid_text;
+    Ok(feed(rid, "Conflicts", Vec::new(), None, opened.now()).at(opened.place()))
 }
 
 /// What the log shows also when it is quiet.

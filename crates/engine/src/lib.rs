@@ -256,6 +256,12 @@ impl Engine {
                     |opened| containers::ranges(&opened, known.as_deref()),
                 ))
             }
+            Operation::ListConflicts { at, query } => {
+                self.view(&at, |opened| containers::conflicts(opened, query.as_deref()))
+            }
+            Operation::FindConflict { at } => {
+                self.view(&at, |_| Err(catalog::not_found(ErrorKind::NotFound)))
+            }
             Operation::ListOffers { page } => self.look(|snapshot| offers::list(snapshot, &page)),
             Operation::QueryOffers { query } => {
                 self.look(|snapshot| offers::query(snapshot, &query))

@@ -131,6 +131,19 @@ pub enum Operation {
         known: Option<String>,
     },
 
+    /// Shows the conflicts of a container: where there is one region, there are none.
+    ListConflicts {
+        /// Of which one.
+        at: ContainerScope,
+        /// The request's body, if it is a query.
+        query: Option<Vec<u8>>,
+    },
+    /// Looks for one conflict, and finds none.
+    FindConflict {
+        /// Where.
+        at: ContainerScope,
+    },
+
     /// Shows the offers of the account.
     ListOffers {
         /// Which page.
