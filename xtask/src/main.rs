@@ -1,12 +1,12 @@
 //! What cargo itself does not do. `cargo xtask help` says what there is.
 //!
 //! ```text
-//! deny     licences, sources and bans of everything we build on
-//! crash    kills the real server again and again, and looks for lost writes
-//! bench    measures the real server against bare hyper and bare fjall
-//! model    plays random histories against a model of time to live
-//! mutants  plants bugs, and sees that the tests find them
-//! sdk-suite  the official SDKs' own tests, as a ratchet
+//! deny       licences, sources and bans of everything we build on
+//! crash      kills the real server again and again, and looks for lost writes
+//! bench      measures the real server against bare hyper and bare fjall
+//! model      plays random histories against a model of time to live
+//! mutants    plants bugs, and sees that the tests find them
+//! sdk-suite  runs the official SDKs' own tests, as a ratchet
 //! ```
 //!
 //! Everything here talks to a server on this machine's loopback, started here.
