@@ -409,6 +409,12 @@ fn ranges_etag(container: &Container) -> String {
     record::etag(0, container.record.number, 1)
 }
 
+/// Shows the conflicts: two regions that write can be at odds, and there is one.
+pub(crate) fn conflicts(opened: &Opened) -> Reply {
+    let rid = &opened.container.rid_text;
+    feed(rid, "Conflicts", Vec::new(), None, opened.now()).at(opened.place())
+}
+
 /// What the log shows also when it is quiet.
 const AUDIT: &str = "audit";
 

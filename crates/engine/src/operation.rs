@@ -114,6 +114,17 @@ pub enum Operation {
         known: Option<String>,
     },
 
+    /// Shows the conflicts of a container: where there is one region, there are none.
+    ListConflicts {
+        /// Of which one.
+        at: ContainerScope,
+    },
+    /// Looks for one conflict, and finds none.
+    FindConflict {
+        /// Where.
+        at: ContainerScope,
+    },
+
     /// Shows the offers of the account.
     ListOffers {
         /// Which page.
@@ -328,6 +339,8 @@ pub enum Feed {
     Containers(String),
     /// The partition key ranges of a container.
     Ranges(ContainerScope),
+    /// The conflicts of a container, of which there are none.
+    Conflicts(ContainerScope),
     /// The offers of the account.
     Offers,
 }
