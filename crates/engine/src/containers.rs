@@ -20,7 +20,7 @@ use crate::catalog::{self, Container, ContainerRecord, Database, Delayed, Found,
 use crate::clerk::{CatalogPlan, Clerk};
 use crate::databases::{CHARGE_CHANGE_RU, CHARGE_LOOK_RU, Numbers, check_condition, feed};
 use crate::head::State;
-use crate::index::{CHANGES_MAX, Index, PolicyChange};
+use crate::index::{Index, PolicyChange};
 use crate::items::{names, taken};
 use crate::keys;
 use crate::list;
@@ -315,10 +315,8 @@ fn check_rebuilds(clerk: &Clerk<'_>, snapshot: &dyn Snapshot, container: &Contai
         if policies.is_crowded() {
             return Err(Error::new(
                 ErrorKind::ServiceUnavailable,
-                format!(
-                    "The indexing policy was changed {CHANGES_MAX} times before the index could \
-                     follow. Wait until its progress is 100, then send the request again."
-                ),
+                "The indexing policy was changed too often for the index to follow. Wait until \
+                 its progress is 100, then send the request again.",
             ));
         }
     }
