@@ -163,7 +163,8 @@ fn derived(
         {
             continue;
         }
-        let terms = Terms::of(std::str::from_utf8(record.text()).unwrap(), rules).unwrap();
+        let terms =
+            Terms::of(std::str::from_utf8(record.text()).unwrap(), record.ts, rules).unwrap();
         let all = terms.values.iter().map(|term| (EntryKind::Value, term));
         let all = all.chain(terms.composites.iter().map(|term| (EntryKind::Composite, term)));
         expected.extend(all.map(|(kind, term)| keys::entry(kind, term.bytes(), record.docno)));
@@ -450,6 +451,30 @@ fn composite_entries_are_in_the_order_of_their_index() {
     assert_eq!(server.walk(&stretch, Direction::Backward, 2), ["4", "5", "1", "2", "3"]);
 }
 
+#[test]
+fn a_touch_moves_an_item_in_a_composite_index_over_its_time() {
+    let mut server = Server::new(Kind::Memory { slices: 1 });
+    server.make_container(None, &[]);
+    let mut policy = only(&[]);
+    let paths = [json!({"path": "/a"}), json!({"path": "/_ts", "order": "descending"})];
+    policy["compositeIndexes"] = json!([paths]);
+    server.set_policy(&policy);
+    let rules = Rules::new(&IndexingPolicy::parse(&policy).unwrap());
+    let stretch = Stretch {
+        kind: EntryKind::Composite,
+        path: rules.composites()[0].id,
+        start: vec![],
+        end: vec![0xFF],
+    };
+    for (second, id) in (1001..).zip(["1", "2", "3", "1", "2"]) {
+        server.clock(second);
+        server.upsert(json!({"id": id, "pk": id, "a": 1})).unwrap();
+        server.is_settled();
+    }
+    assert_eq!(server.walk(&stretch, Direction::Forward, 2), ["2", "1", "3"]);
+    assert_eq!(server.composites(), 1);
+}
+
 /// A generator of numbers; the same seed gives the same ones.
 struct Random(u64);
 
@@ -491,8 +516,9 @@ impl Random {
             _ => json!({"automatic": false}),
         };
         if self.below(2) == 0 {
+            let last = ["/c/a", "/_ts"][usize::try_from(self.below(2)).unwrap()];
             policy["compositeIndexes"] =
-                json!([[{"path": "/a"}, {"path": "/c/a", "order": "descending"}]]);
+                json!([[{"path": "/a"}, {"path": last, "order": "descending"}]]);
         }
         policy
     }
