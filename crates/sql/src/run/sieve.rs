@@ -63,7 +63,8 @@ pub enum IndexStep {
 impl Program {
     /// What an item must have to be of any use.
     pub fn sieve(&self) -> Sieve {
-        Reader { program: self, places: Vec::new() }.select(&self.select)
+        let select = self.stages.first().map_or(&self.select, |stage| &stage.select);
+        Reader { program: self, places: Vec::new() }.select(select)
     }
 }
 
