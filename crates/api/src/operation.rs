@@ -3,8 +3,8 @@
 
 use bytes::Bytes;
 use dayfly_engine::operation::{
-    Act, Condition, ContainerScope, Feed, Indexing, ItemAddress, Operation, Page, Part, QueryFeed,
-    QueryItems, Replacement, WriteItem,
+    Act, Condition, ContainerScope, Feed, Indexing, ItemAddress, Operation, Page, Part, PlanQuery,
+    QueryFeed, QueryItems, Replacement, WriteItem,
 };
 use dayfly_model::epk::{self, Epk};
 use dayfly_model::json::{self, ObjectText};
@@ -19,6 +19,9 @@ use crate::route::Resource;
 
 /// What the server adds to an item, and so takes from none.
 const ITEM_SYSTEM_PROPERTIES: &[&str] = &["_rid", "_self", "_etag", "_attachments", "_ts"];
+
+/// An item may have no more bytes than this as it is sent, escapes included.
+const ITEM_SENT_MAX: usize = 2 * 1024 * 1024;
 
 /// How long a page is when the client leaves it to the server with -1.
 const PAGE_SERVERS_CHOICE: usize = 1000;
@@ -135,6 +138,16 @@ pub(crate) fn read(request: &Request<'_>, resource: Resource<'_>) -> Result<Oper
             query_feed(request, Feed::Ranges(scope(request, database, container)?))
         }
 
+        (Resource::Conflicts(database, container), "GET") => {
+            Ok(Operation::ListConflicts { at: scope(request, database, container)? })
+        }
+        (Resource::Conflicts(database, container), "POST") if request.is_query()? => {
+            query_feed(request, Feed::Conflicts(scope(request, database, container)?))
+        }
+        (Resource::Conflict(database, container), "GET" | "DELETE") => {
+            Ok(Operation::FindConflict { at: scope(request, database, container)? })
+        }
+
         (Resource::Offers, "GET") => Ok(Operation::ListOffers { page: page(request)? }),
         (Resource::Offers, "POST") => query_feed(request, Feed::Offers),
         (Resource::Offer(offer), "GET") => Ok(Operation::ReadOffer { offer: offer.to_owned() }),
@@ -200,7 +213,8 @@ fn post_item(request: &Request<'_>, at: ContainerScope) -> Result<Operation> {
         return Err(Error::not_yet("A batch"));
     }
     if headers.flag(&name::IS_QUERY_PLAN_REQUEST)? {
-        return Err(Error::not_yet("A query plan"));
+        let features = headers.owned(&name::QUERY_FEATURES)?.unwrap_or_default();
+        return Ok(Operation::PlanQuery(PlanQuery { at, query: request.body.to_vec(), features }));
     }
     if request.is_query()? {
         return query_items(request, at);
@@ -263,6 +277,12 @@ fn indexing(request: &Request<'_>) -> Result<Indexing> {
 }
 
 fn item(request: &Request<'_>) -> Result<ObjectText> {
+    if request.body.len() > ITEM_SENT_MAX {
+        return Err(Error::new(
+            ErrorKind::TooLarge,
+            "Request size is too large: an item can have at most 2 MB.",
+        ));
+    }
     json::take(request.body, ITEM_SYSTEM_PROPERTIES)
 }
 

@@ -101,6 +101,8 @@ pub enum Operation {
     },
     /// Shows the items that a query asks for.
     QueryItems(QueryItems),
+    /// Says how a client carries out a query that asks ranges by itself.
+    PlanQuery(PlanQuery),
     /// Shows the databases, containers, offers or ranges that a query asks for.
     QueryFeed(QueryFeed),
 
@@ -110,6 +112,17 @@ pub enum Operation {
         at: ContainerScope,
         /// The version the client knows.
         known: Option<String>,
+    },
+
+    /// Shows the conflicts of a container: where there is one region, there are none.
+    ListConflicts {
+        /// Of which one.
+        at: ContainerScope,
+    },
+    /// Looks for one conflict, and finds none.
+    FindConflict {
+        /// Where.
+        at: ContainerScope,
     },
 
     /// Shows the offers of the account.
@@ -295,6 +308,17 @@ pub struct QueryItems {
     pub metrics: bool,
 }
 
+/// A request for the plan of a query.
+#[derive(Clone, Debug)]
+pub struct PlanQuery {
+    /// Where.
+    pub at: ContainerScope,
+    /// The request's body.
+    pub query: Vec<u8>,
+    /// What the client says it can do, as a list with commas.
+    pub features: String,
+}
+
 /// A query of resources that are not items.
 #[derive(Clone, Debug)]
 pub struct QueryFeed {
@@ -315,6 +339,8 @@ pub enum Feed {
     Containers(String),
     /// The partition key ranges of a container.
     Ranges(ContainerScope),
+    /// The conflicts of a container, of which there are none.
+    Conflicts(ContainerScope),
     /// The offers of the account.
     Offers,
 }
