@@ -359,6 +359,11 @@ pub struct Part {
 }
 
 impl Part {
+    /// Whether all of the container is meant.
+    pub fn is_everything(&self) -> bool {
+        self.partition_key.is_none() && !self.is_scoped()
+    }
+
     /// Whether the client says which ranges of keys it means.
     pub fn is_scoped(&self) -> bool {
         self.range.is_some() || self.start.is_some() || self.end.is_some()
