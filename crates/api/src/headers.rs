@@ -27,6 +27,8 @@ pub(crate) mod name {
         HeaderName::from_static("x-ms-cosmos-is-batch-request");
     pub(crate) const IS_QUERY_PLAN_REQUEST: HeaderName =
         HeaderName::from_static("x-ms-cosmos-is-query-plan-request");
+    pub(crate) const QUERY_FEATURES: HeaderName =
+        HeaderName::from_static("x-ms-cosmos-supported-query-features");
     pub(crate) const OFFER_AUTOPILOT_SETTINGS: HeaderName =
         HeaderName::from_static("x-ms-cosmos-offer-autopilot-settings");
     pub(crate) const MS_DATE: HeaderName = HeaderName::from_static("x-ms-date");

@@ -3,8 +3,8 @@
 
 use bytes::Bytes;
 use dayfly_engine::operation::{
-    Act, Condition, ContainerScope, Feed, Indexing, ItemAddress, Operation, Page, Part, QueryFeed,
-    QueryItems, Replacement, WriteItem,
+    Act, Condition, ContainerScope, Feed, Indexing, ItemAddress, Operation, Page, Part, PlanQuery,
+    QueryFeed, QueryItems, Replacement, WriteItem,
 };
 use dayfly_model::epk::{self, Epk};
 use dayfly_model::json::{self, ObjectText};
@@ -200,7 +200,8 @@ fn post_item(request: &Request<'_>, at: ContainerScope) -> Result<Operation> {
         return Err(Error::not_yet("A batch"));
     }
     if headers.flag(&name::IS_QUERY_PLAN_REQUEST)? {
-        return Err(Error::not_yet("A query plan"));
+        let features = headers.owned(&name::QUERY_FEATURES)?.unwrap_or_default();
+        return Ok(Operation::PlanQuery(PlanQuery { at, query: request.body.to_vec(), features }));
     }
     if request.is_query()? {
         return query_items(request, at);

@@ -204,7 +204,7 @@ pub(crate) fn all(
     let now = catalog::now(snapshot);
     let shown = |row: &bytes::Bytes| Ok(Container::new(&owner, catalog::decode(row)?).to_json(now));
     let containers = rows.iter().map(shown).collect::<Result<_>>()?;
-    Ok((owner.rid().to_string(), containers))
+    Ok((owner.rid(), containers))
 }
 
 /// The container that a change is about.

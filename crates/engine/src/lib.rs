@@ -74,6 +74,8 @@ pub struct EngineSettings {
     /// A change that would expire more than this part of a container's items
     /// must be confirmed.
     pub change_guard_percent: Option<f64>,
+    /// Sort in memory where the service refuses to sort without an index.
+    pub lenient_order_by: bool,
 }
 
 impl Default for EngineSettings {
@@ -83,6 +85,7 @@ impl Default for EngineSettings {
             slices: 1,
             change_delay_seconds: 0,
             change_guard_percent: None,
+            lenient_order_by: false,
         }
     }
 }
@@ -253,8 +256,16 @@ impl Engine {
 
             Operation::QueryItems(asked) => self.query(move |clerk| {
                 let opened = clerk.shared().enter(&asked.at, ErrorKind::OwnerNotFound);
-                opened.map_or_else(|reply| reply, |opened| query::items(&opened, &asked))
+                opened.map_or_else(
+                    |reply| reply,
+                    |opened| query::items(clerk.shared(), &opened, &asked),
+                )
             }),
+            Operation::PlanQuery(asked) => {
+                self.view_at(&asked.at, ErrorKind::OwnerNotFound, |opened| {
+                    query::plan(opened, &asked)
+                })
+            }
             Operation::QueryFeed(asked) => self.query(move |clerk| query::feed(clerk, &asked)),
 
             Operation::ListRanges { at, known } => {
@@ -299,7 +310,17 @@ impl Engine {
 
     /// Answers from one look at a container.
     fn view(&self, at: &ContainerScope, look: impl FnOnce(&Opened) -> Result<Reply>) -> Answer {
-        Answer::ready(match self.shared.enter(at, ErrorKind::NotFound) {
+        self.view_at(at, ErrorKind::NotFound, look)
+    }
+
+    /// The same, with the error for a container that is not there.
+    fn view_at(
+        &self,
+        at: &ContainerScope,
+        missing: ErrorKind,
+        look: impl FnOnce(&Opened) -> Result<Reply>,
+    ) -> Answer {
+        Answer::ready(match self.shared.enter(at, missing) {
             Ok(opened) => look(&opened).unwrap_or_else(|error| opened.failed(error)),
             Err(reply) => reply,
         })

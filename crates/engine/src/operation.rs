@@ -101,6 +101,8 @@ pub enum Operation {
     },
     /// Shows the items that a query asks for.
     QueryItems(QueryItems),
+    /// Says how a client carries out a query that asks ranges by itself.
+    PlanQuery(PlanQuery),
     /// Shows the databases, containers, offers or ranges that a query asks for.
     QueryFeed(QueryFeed),
 
@@ -293,6 +295,17 @@ pub struct QueryItems {
     pub scan: bool,
     /// Whether its metrics are asked for.
     pub metrics: bool,
+}
+
+/// A request for the plan of a query.
+#[derive(Clone, Debug)]
+pub struct PlanQuery {
+    /// Where.
+    pub at: ContainerScope,
+    /// The request's body.
+    pub query: Vec<u8>,
+    /// What the client says it can do, as a list with commas.
+    pub features: String,
 }
 
 /// A query of resources that are not items.

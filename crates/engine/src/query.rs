@@ -1,9 +1,12 @@
 //! Queries: which items are looked at, page by page, and what the answer says.
 //!
 //! ```text
-//! access.rs   which items are looked at, in which order
+//! reach.rs    which part of the container it can find anything in
+//! choose.rs   which way a query takes to its items
+//! access.rs   the items on that way, one by one, with numbers.rs and ordered.rs
 //! item.rs     an item, as the query language sees it
 //! token.rs    where a page ended, as text
+//! plan.rs     what a client is told that asks ranges by itself
 //! feed.rs     queries of databases, containers, offers and ranges
 //! ```
 //!
@@ -12,8 +15,13 @@
 //! Each page is one look at the data, at one time.
 
 mod access;
+mod choose;
 mod feed;
 mod item;
+mod numbers;
+mod ordered;
+mod plan;
+mod reach;
 mod token;
 
 use bytes::BufMut;
@@ -22,14 +30,16 @@ use dayfly_model::{Error, ErrorKind, Result, charge};
 use dayfly_sql::Request;
 use dayfly_sql::run::{Added, Finished, Limits, Page, Program, Style};
 
-use self::access::{Found, Scan};
+use self::access::{Access, Found};
+use self::choose::choose;
 pub(crate) use self::feed::feed;
 use self::item::Row;
+pub(crate) use self::plan::plan;
 use self::token::{Place, Token};
-use crate::list;
 use crate::operation::QueryItems;
 use crate::reply::{QueryFigures, Reply, Success};
 use crate::scope::Opened;
+use crate::{Shared, list};
 
 /// The largest page, in bytes of JSON.
 const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -41,15 +51,15 @@ const LOOK_MAX: u64 = 50_000;
 const WORK_MAX: u64 = 50_000_000;
 
 /// Shows the items that a query asks for.
-pub(crate) fn items(opened: &Opened, asked: &QueryItems) -> Reply {
-    run(opened, asked).unwrap_or_else(|error| opened.failed(error).at(opened.place()))
+pub(crate) fn items(shared: &Shared, opened: &Opened, asked: &QueryItems) -> Reply {
+    run(shared, opened, asked).unwrap_or_else(|error| opened.failed(error).at(opened.place()))
 }
 
-fn run(opened: &Opened, asked: &QueryItems) -> Result<Reply> {
+fn run(shared: &Shared, opened: &Opened, asked: &QueryItems) -> Result<Reply> {
     let container = &opened.container;
     let request = Request::read(&asked.query)?;
     let program = Program::compile(&request)?;
-    let (place, segments) = list::segments(opened, &asked.part)?;
+    let (place, segments) = reach::reach(opened, &request, &asked.part)?;
     opened.check_session(&place)?;
     let several = place.ranges.len() > 1 && !asked.part.is_scoped();
     if several && !asked.cross_partition && program.reads_items() {
@@ -62,14 +72,19 @@ fn run(opened: &Opened, asked: &QueryItems) -> Result<Reply> {
         None => (None, Place::Start),
     };
     let limits = Limits { rows: list::limit(&asked.page), bytes: PAGE_BYTES_MAX };
-    let plane = container.definition().geospatial == Geospatial::Geometry;
-    let page = Page::new(&program, opened.now(), plane, limits, resume, false);
+    let flat = container.definition().geospatial == Geospatial::Geometry;
+    let new_page =
+        |resume, ordered| Page::new(&program, opened.now(), flat, limits, resume, ordered);
     let mut figures = QueryFigures::default();
     let (finished, at) = if program.reads_items() {
-        let scan = Scan::new(opened, segments, &at)?;
-        look(opened, &program, page, scan, &mut figures)?
+        let lenient = shared.settings.lenient_order_by;
+        let way = choose(opened, &shared.index, &program, &segments, lenient)?;
+        let after = resume.as_ref().and_then(|resume| resume.after.as_ref());
+        let access = Access::open(opened, &program, &way, segments, &at, after)?;
+        let page = new_page(resume, access.is_ordered());
+        look(opened, &program, page, access, &mut figures)?
     } else {
-        alone(page)?
+        alone(new_page(resume, false))?
     };
     let continuation = finished.resume.map(|resume| Token { resume, at }.write(seal));
     let mut body = Vec::with_capacity(finished.rows.len() + 64);
@@ -99,19 +114,20 @@ fn look(
     opened: &Opened,
     program: &Program,
     mut page: Page<'_>,
-    mut scan: Scan<'_>,
+    mut access: Access<'_>,
     figures: &mut QueryFigures,
 ) -> Result<(Finished, Place)> {
-    let can_end = program.style() == Style::Stream;
+    let streams = program.style() == Style::Stream;
     let mut next = Place::Start;
     if page.is_done() {
         return Ok((page.finish()?, next));
     }
-    while let Some(Found { record, at, resumed }) = scan.next()? {
+    while let Some(Found { record, bucket, at, resumed }) = access.next()? {
         if !resumed {
             page.start_afresh();
         }
-        if can_end && (scan.looked_at() > LOOK_MAX || page.work_done() > WORK_MAX) {
+        let tired = access.looked_at() > LOOK_MAX || page.work_done() > WORK_MAX;
+        if tired && streams {
             page.cut();
             next = at;
             break;
@@ -119,8 +135,10 @@ fn look(
         figures.items += 1;
         figures.item_bytes += record.bytes();
         figures.items_charge += charge::of_read(record.text().len());
-        let tie = (at.bucket(), record.docno);
-        match page.add(&Row { record: &record, container: &opened.container }, tie)? {
+        let row = Row { record: &record, container: &opened.container };
+        let tie = (bucket.0, record.docno);
+        match page.add(&row, tie)? {
+            Added::More if tired && access.is_ordered() && page.cut_after(&row, tie)? => break,
             Added::More => {}
             Added::Full => {
                 next = at;
@@ -129,7 +147,15 @@ fn look(
             Added::Done => break,
         }
     }
+    figures.entries = access.looked_at();
     Ok((page.finish()?, next))
+}
+
+fn too_many_alike() -> Error {
+    Error::bad_request(
+        "Too many items have the same long beginning of the value that is sorted by. Narrow the \
+         filter of the query.",
+    )
 }
 
 fn cross_partition() -> Error {

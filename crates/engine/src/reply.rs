@@ -59,6 +59,8 @@ pub struct QueryFigures {
     pub items: u64,
     /// How many bytes they have.
     pub item_bytes: u64,
+    /// How many keys or entries of the index were looked at.
+    pub entries: u64,
     /// What reading them one by one would cost, in request units.
     pub items_charge: f64,
     /// How many rows came out.

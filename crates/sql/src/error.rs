@@ -69,10 +69,13 @@ impl SyntaxError {
     }
 
     fn to_json(&self) -> Value {
+        let code = self.code.unwrap_or_default();
+        // A code without letters is a number.
+        let code = code.parse::<u32>().map_or_else(|_| json!(code), |number| json!(number));
         json!({
             "severity": "Error",
             "location": { "start": self.start, "end": self.end },
-            "code": self.code,
+            "code": code,
             "message": self.message,
         })
     }

@@ -20,6 +20,7 @@ mod regex;
 mod search;
 mod set;
 pub(crate) mod signature;
+mod spatial;
 mod string;
 #[cfg(test)]
 mod tables;
@@ -56,8 +57,29 @@ pub(crate) enum Body {
     Strict(fn(&Arguments<'_>) -> Value),
     /// The same, and sees undefined arguments.
     Seeing(fn(&Arguments<'_>) -> Value),
+    /// The same as strict, and may be beyond what is supported: then a sentence
+    /// says so.
+    Failing(fn(&Arguments<'_>) -> Result<Value, String>),
     /// The same as strict, and depends on the setting.
     Set(fn(&Setting, &Arguments<'_>) -> Value),
+}
+
+impl Body {
+    /// What the function makes of its arguments, or why it cannot.
+    pub(crate) fn call(
+        self,
+        setting: &Setting,
+        arguments: &Arguments<'_>,
+    ) -> Result<Value, String> {
+        let defined = arguments.iter().all(|argument| argument.is_defined());
+        match self {
+            Body::Seeing(function) => Ok(function(arguments)),
+            _ if !defined => Ok(Value::Undefined),
+            Body::Strict(function) => Ok(function(arguments)),
+            Body::Failing(function) => function(arguments),
+            Body::Set(function) => Ok(function(setting, arguments)),
+        }
+    }
 }
 
 /// All families.
@@ -72,6 +94,7 @@ const FAMILIES: &[&Family] = &[
     regex::FUNCTIONS,
     search::FUNCTIONS,
     set::FUNCTIONS,
+    spatial::FUNCTIONS,
     string::FUNCTIONS,
     units::FUNCTIONS,
 ];

@@ -10,6 +10,7 @@
 //!   check.rs         what the tree itself shows to be wrong
 //!   names.rs         what its names mean, and which mean nothing
 //!   run.rs           carries it out over items, with functions.rs
+//!   plan.rs          how a client that asks ranges by itself carries it out
 //! ```
 //!
 //! What is wrong in a query is told as the service tells it, with its code and
@@ -23,6 +24,7 @@ mod functions;
 mod lex;
 mod names;
 mod parse;
+pub mod plan;
 mod print;
 mod request;
 pub mod run;

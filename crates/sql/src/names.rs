@@ -18,10 +18,16 @@
 
 mod calls;
 mod groups;
+mod normal;
 mod rank;
 
+pub(crate) use self::groups::{has_aggregate, is_aggregate};
+pub(crate) use self::normal::normal;
+pub(crate) use self::rank::ranking;
+
 use crate::error::{SyntaxError, quoted};
-use crate::lex::Lexer;
+use crate::functions::signature::{Sort, signature};
+use crate::lex::{self, Lexer};
 use crate::tree::{
     Access, Binding, Collection, Expr, ExprKind, Item, Literal, Projection, Query, Source, Span,
     Step,
@@ -98,7 +104,7 @@ impl<'q> Names<'q> {
     fn source(&mut self, source: &'q Source, container: bool, outer: usize) {
         match &source.collection {
             Collection::Path { root, .. } if !container => {
-                self.resolve(root, |text| root_span(source, text))
+                self.resolve(root, |text| root_span(source, text));
             }
             Collection::Path { .. } => {}
             Collection::Subquery(query) => self.query(query, container),
@@ -162,10 +168,18 @@ impl<'q> Names<'q> {
         }
     }
 
-    /// Items are sorted by what they have themselves, not by what is joined.
+    /// Items are sorted by what they have themselves, not by what is joined or
+    /// computed; scores are the exception.
     fn sort_key(&mut self, query: &Query, key: &'q Expr) {
         self.expr(key);
-        let Some(root) = root_of(key) else { return };
+        if is_score(key) || groups::has_aggregate(key) {
+            return;
+        }
+        let Some(root) = document_path(key) else {
+            let message = "Unsupported ORDER BY clause. ORDER BY item expression could not be \
+                           mapped to a document path.";
+            return self.findings.add("2206", message, key.span);
+        };
         let bound = query.sources.iter().position(|source| name_of(source) == Some(root));
         let joined = bound.is_some_and(|number| {
             let each = query.sources.get(number).map(|source| &source.binding);
@@ -178,16 +192,29 @@ impl<'q> Names<'q> {
     }
 }
 
-/// The name that a path starts with.
-pub(crate) fn root_of(expr: &Expr) -> Option<&str> {
-    let first = match &expr.kind {
-        ExprKind::Path(of, _) => of,
-        _ => expr,
+/// The name that a path starts with whose steps are the same for all items.
+fn document_path(expr: &Expr) -> Option<&str> {
+    let (first, steps) = match &expr.kind {
+        ExprKind::Path(of, steps) => (of.as_ref(), steps.as_slice()),
+        _ => (expr, [].as_slice()),
+    };
+    let constant = |step: &Access| match step {
+        Access::Member(_) => true,
+        Access::Index(index) => {
+            matches!(index.kind, ExprKind::Literal(_) | ExprKind::Parameter(_))
+        }
     };
     match &first.kind {
-        ExprKind::Identifier(name) => Some(name),
+        ExprKind::Identifier(name) if steps.iter().all(constant) => Some(name),
         _ => None,
     }
+}
+
+/// A call that gives a score, or the distance of vectors.
+fn is_score(expr: &Expr) -> bool {
+    let ExprKind::Call(call) = &expr.kind else { return false };
+    let sort = signature(&call.name).map(|known| known.sort);
+    !call.udf && matches!(sort, Some(Sort::Vector | Sort::FullText | Sort::Ranking))
 }
 
 /// The name of a source: the one that is given, or the last of its path.
@@ -196,7 +223,9 @@ pub(crate) fn name_of(source: &Source) -> Option<&str> {
         (Binding::Alias(name) | Binding::Each(name), _) => Some(name),
         (Binding::Inferred, Collection::Path { root, steps }) => match steps.last() {
             None => Some(root),
-            Some(Step::Member(name) | Step::Property(name)) => Some(name),
+            Some(Step::Member(name) | Step::Property(name)) => {
+                Some(name.as_str()).filter(|name| lex::is_name(name))
+            }
             Some(Step::Index(_)) => None,
         },
         (Binding::Inferred, Collection::Subquery(_) | Collection::Call(_)) => None,

@@ -2,7 +2,7 @@
 //! the code, the message and the place of what is wrong in it.
 
 mod names;
-mod random;
+pub(crate) mod random;
 
 use crate::{DEPTH_MAX, Request, SyntaxError, TEXT_MAX, check, parse};
 

@@ -14,7 +14,9 @@ pub(crate) fn parts<'a>(expr: &'a Expr, visit: &mut dyn FnMut(&'a Expr)) {
         ExprKind::Unary(_, operand) => visit(operand),
         ExprKind::Chain(first, rest) => {
             visit(first);
-            rest.iter().for_each(|(_, operand)| visit(operand));
+            for (_, operand) in rest {
+                visit(operand);
+            }
         }
         ExprKind::Conditional(operands) | ExprKind::Between { operands, .. } => {
             operands.iter().for_each(visit);

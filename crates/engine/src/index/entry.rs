@@ -56,7 +56,6 @@ impl Values {
 }
 
 /// An entry, read.
-#[cfg_attr(not(test), expect(dead_code, reason = "for queries, which come next"))]
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     /// The bytes of the value, or of the values of a composite index.
@@ -69,8 +68,6 @@ pub(crate) struct Entry {
     pub(crate) life: Life,
     /// Where the item is.
     pub(crate) item: ItemKey,
-    /// How many bytes of its place are the partition; the rest is its id.
-    pub(crate) partition_bytes: usize,
 }
 
 impl Entry {
@@ -86,7 +83,7 @@ impl Entry {
         let partition_bytes = usize::from(row.try_get_u16().ok()?);
         let item = ItemKey::of_tail(row);
         (partition_bytes <= row.len()).then_some(())?;
-        Some(Entry { value, is_cut, docno, life, item, partition_bytes })
+        Some(Entry { value, is_cut, docno, life, item })
     }
 }
 
@@ -123,7 +120,7 @@ mod tests {
         let life = Life::Explicit(Timestamp(5));
         let entry = Entry::decode(&key, &value(life, true)).unwrap();
         assert_eq!((&entry.value[..], entry.docno, entry.life), (&b"value"[..], 7, life));
-        assert_eq!((entry.item.tail(), entry.partition_bytes), (&b"partitionid"[..], 9));
+        assert_eq!(entry.item.tail(), b"partitionid");
         assert!(entry.is_cut);
         for short in [&b"k"[..], b"kpathpath1234567"] {
             assert!(Entry::decode(&Bytes::copy_from_slice(short), &value(life, false)).is_err());

@@ -3,7 +3,6 @@
 //! A walk goes over the entries of one path, or of one composite index, in one
 //! bucket and one snapshot, a page at a time. What it shows is alive: an entry
 //! whose stamp says so, or else one whose item does.
-#![cfg_attr(not(test), expect(dead_code, reason = "for queries, which come next"))]
 
 use dayfly_model::Timestamp;
 use dayfly_model::indexing::Step;

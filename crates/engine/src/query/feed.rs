@@ -58,6 +58,7 @@ fn page(
     let (resume, mut next) = match start.transpose()? {
         Some(Token { resume, at: Place::Item(_, key) }) => (Some(resume), place_of(&key)?),
         Some(Token { resume, at: Place::Start }) => (Some(resume), 0),
+        Some(_) => return Err(token::bad_token()),
         None => (None, 0),
     };
     let limits = Limits { rows: list::limit(&asked.page), bytes: PAGE_BYTES_MAX };

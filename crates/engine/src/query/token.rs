@@ -5,6 +5,8 @@
 //!
 //! where  0                                         at the start
 //!        1 <bucket:8> <key>                        before an item
+//!        4 <bucket:8> <docno:8> <value>            before an entry of the index
+//!        5 <bucket:8> <docno:8>                    before an item's number
 //!        2 <bytes:2> <sort values> <tie:16> <row:8>  after a sorted row
 //!        3 <bytes:2> <sort values> <rows:8>        after rows that start so
 //! ```
@@ -34,13 +36,20 @@ pub(super) enum Place {
     Start,
     /// With this item, or the next one after where it was.
     Item(Bucket, Vec<u8>),
+    /// With this entry of an index, by its value and the item's number.
+    Entry(Bucket, Vec<u8>, u64),
+    /// With the item of this number, or the next one.
+    Number(Bucket, u64),
 }
 
 impl Place {
-    pub(super) fn bucket(&self) -> u64 {
+    /// The bucket that it is in.
+    pub(super) fn bucket(&self) -> Option<Bucket> {
         match self {
-            Place::Start => 0,
-            Place::Item(bucket, _) => bucket.0,
+            Place::Start => None,
+            Place::Item(bucket, _) | Place::Entry(bucket, _, _) | Place::Number(bucket, _) => {
+                Some(*bucket)
+            }
         }
     }
 }
@@ -85,6 +94,17 @@ impl Token {
                 bytes.put_u8(1);
                 bytes.put_u64(bucket.0);
                 bytes.put_slice(key);
+            }
+            (None, Place::Entry(bucket, value, docno)) => {
+                bytes.put_u8(4);
+                bytes.put_u64(bucket.0);
+                bytes.put_u64(*docno);
+                bytes.put_slice(value);
+            }
+            (None, Place::Number(bucket, docno)) => {
+                bytes.put_u8(5);
+                bytes.put_u64(bucket.0);
+                bytes.put_u64(*docno);
             }
             (None, Place::Start) => bytes.put_u8(0),
         }
@@ -132,6 +152,17 @@ fn read(text: &str, seal: Seal) -> Option<Token> {
             rest = &[];
             None
         }
+        4 => {
+            let (bucket, docno) = (rest.try_get_u64().ok()?, rest.try_get_u64().ok()?);
+            at = Place::Entry(Bucket(bucket), rest.to_vec(), docno);
+            rest = &[];
+            None
+        }
+        5 => {
+            let bucket = Bucket(rest.try_get_u64().ok()?);
+            at = Place::Number(bucket, rest.try_get_u64().ok()?);
+            None
+        }
         2 => {
             let key = take_short(&mut rest)?;
             let tie = (rest.try_get_u64().ok()?, rest.try_get_u64().ok()?);
@@ -158,6 +189,8 @@ mod tests {
         for (after, at) in [
             (None, Place::Start),
             (None, Place::Item(Bucket(9), b"key".to_vec())),
+            (None, Place::Entry(Bucket(9), vec![5; 512], 8)),
+            (None, Place::Number(Bucket(9), 8)),
             (Some(row), Place::Start),
             (Some(After::Start(vec![6; 512], 7)), Place::Start),
         ] {

@@ -19,6 +19,7 @@ use crate::index::rebuild::{self, Size, Turn};
 use crate::index::walk::{self, Entries, Stretch};
 use crate::keys::{self, EntryKind};
 use crate::operation::{Act, Condition, Indexing, Operation, Replacement};
+use crate::record::Record;
 use crate::reply::Success;
 use crate::scope::Opened;
 
@@ -48,7 +49,7 @@ fn replacement(default: Option<i64>, policy: &Value) -> Operation {
 
 impl Server {
     fn opened(&self) -> Opened {
-        self.engine().enter(&at(), ErrorKind::NotFound).unwrap()
+        self.engine().shared.enter(&at(), ErrorKind::NotFound).unwrap()
     }
 
     fn try_policy(&self, default: Option<i64>, policy: &Value) -> Result<Success, ErrorKind> {
@@ -108,8 +109,9 @@ impl Server {
                 let again = Entries::new(snapshot, bucket, stretch, direction).unwrap();
                 entries = again.after(stretch, &last.value, last.docno);
                 found.extend(page.iter().map(|entry| {
-                    let id = &entry.item.tail()[entry.partition_bytes..];
-                    String::from_utf8(id.to_vec()).unwrap()
+                    let item = snapshot.get(bucket, entry.item.record()).unwrap().unwrap();
+                    let id = Record::decode(item).unwrap().id().to_vec();
+                    String::from_utf8(id).unwrap()
                 }));
             }
         };

@@ -17,12 +17,12 @@ use std::fmt;
 use dayfly_model::value::Value;
 use regex::{Regex, RegexBuilder};
 
-use self::dialect::Flags;
+use self::dialect::{Flags, Translated};
 use super::arguments::{optional, text};
 use super::{Arguments, Body, Family};
 
 pub(super) const FUNCTIONS: &Family =
-    &[("REGEXMATCH", Body::Strict(|a| regexmatch(a).unwrap_or_default()))];
+    &[("REGEXMATCH", Body::Failing(|a| regexmatch(a).map_err(|refusal| refusal.to_string())))];
 
 /// The longest expression, in bytes.
 const PATTERN_MAX: usize = 16 * 1024;
@@ -54,7 +54,14 @@ enum Fault {
     Unsupported(&'static str),
 }
 
-type Compiled = Result<Regex, Fault>;
+/// An expression that is ready.
+struct Expression {
+    regex: Regex,
+    line_start: bool,
+    text_end: bool,
+}
+
+type Compiled = Result<Expression, Fault>;
 
 /// Whether the first argument has a match of the second, under the modifiers of
 /// the third.
@@ -64,10 +71,29 @@ pub(crate) fn regexmatch(arguments: &Arguments<'_>) -> Result<Value, Refusal> {
     };
     let flags = optional(arguments, 2, Flags::default(), |value| Flags::read(value.as_str()?));
     let Some(flags) = flags else { return Ok(Value::Undefined) };
-    match with_compiled(pattern, flags, |regex| regex.is_match(text)) {
+    match with_compiled(pattern, flags, |expression| expression.is_in(text)) {
         Ok(found) => Ok(found.into()),
         Err(Fault::Invalid) => Ok(Value::Undefined),
         Err(Fault::Unsupported(reason)) => Err(Refusal { reason }),
+    }
+}
+
+impl Expression {
+    fn is_in(&self, text: &str) -> Result<bool, Fault> {
+        let found = self.regex.is_match(text);
+        match text.strip_suffix('\n') {
+            Some(before) if found && self.line_start => self.is_before_last(before),
+            _ => Ok(found),
+        }
+    }
+
+    /// Whether a match that was found is also there without the newline at the
+    /// end. If not, it may hang on a line that starts after it, which is none.
+    fn is_before_last(&self, text: &str) -> Result<bool, Fault> {
+        if !self.text_end && self.regex.is_match(text) {
+            return Ok(true);
+        }
+        Err(Fault::Unsupported("the start of a line together with the last newline of a text"))
     }
 }
 
@@ -86,7 +112,7 @@ thread_local! {
 fn with_compiled<T>(
     pattern: &str,
     flags: Flags,
-    run: impl FnOnce(&Regex) -> T,
+    run: impl FnOnce(&Expression) -> Result<T, Fault>,
 ) -> Result<T, Fault> {
     KEPT.with_borrow_mut(|kept| {
         let known = kept.iter().position(|k| k.flags == flags && k.pattern == pattern);
@@ -97,7 +123,7 @@ fn with_compiled<T>(
         if kept.len() >= KEPT_MAX {
             kept.remove(0);
         }
-        let outcome = entry.compiled.as_ref().map(run).map_err(|fault| *fault);
+        let outcome = entry.compiled.as_ref().map_err(|fault| *fault).and_then(run);
         kept.push(entry);
         outcome
     })
@@ -107,13 +133,14 @@ fn compile(pattern: &str, flags: Flags) -> Compiled {
     if pattern.len() > PATTERN_MAX {
         return Err(Fault::Unsupported("more than 16 KB"));
     }
-    let translated = dialect::translate(pattern, flags)?;
+    let Translated { pattern, line_start, text_end } = dialect::translate(pattern, flags)?;
     let built =
-        RegexBuilder::new(&translated).size_limit(PROGRAM_MAX).dfa_size_limit(MEMORY_MAX).build();
-    built.map_err(|error| match error {
+        RegexBuilder::new(&pattern).size_limit(PROGRAM_MAX).dfa_size_limit(MEMORY_MAX).build();
+    let regex = built.map_err(|error| match error {
         regex::Error::CompiledTooBig(_) => Fault::Unsupported("repetitions that grow too large"),
         _ => Fault::Unsupported("a construct of another dialect"),
-    })
+    })?;
+    Ok(Expression { regex, line_start, text_end })
 }
 
 #[cfg(test)]

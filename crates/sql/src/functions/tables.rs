@@ -2,12 +2,12 @@
 //!
 //! Arguments and results are JSON, with `undefined`, `NaN` and `Infinity`.
 
-use std::borrow::Cow;
 use std::collections::HashSet;
 
 use dayfly_model::value::{self, Value};
 
-use super::{Body, Family};
+use super::Family;
+use super::testing::{SETTING, call_with};
 
 /// The name of a function, its arguments, its result.
 pub(super) type Row = (&'static str, &'static str, &'static str);
@@ -36,14 +36,7 @@ pub(super) fn check(family: &Family, rows: &[Row]) {
 
 /// Calls a function as a query does.
 pub(super) fn call(family: &Family, name: &str, arguments: &[Value]) -> Value {
-    let borrowed: Vec<Cow<'_, Value>> = arguments.iter().map(Cow::Borrowed).collect();
-    let (_, body) = family.iter().find(|(known, _)| *known == name).expect(name);
-    let undefined = arguments.iter().any(|value| !value.is_defined());
-    match body {
-        Body::Strict(_) if undefined => Value::Undefined,
-        Body::Strict(run) | Body::Seeing(run) => run(&borrowed),
-        Body::Set(_) => panic!("{name} depends on the setting"),
-    }
+    call_with(SETTING, family, name, arguments)
 }
 
 /// Reads values that are separated by commas.

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use dayfly_model::Timestamp;
 use dayfly_model::value::{Value, read};
 
-use super::{Body, Family, Setting};
+use super::{Family, Setting};
 
 /// The setting of tests: 2023-11-14T22:13:20Z, on the earth.
 pub(super) const SETTING: Setting = Setting { now: Timestamp(1_700_000_000), plane: false };
@@ -29,13 +29,7 @@ pub(super) fn call(setting: Setting, family: &Family, name: &str, arguments: &st
 pub(super) fn call_with(setting: Setting, family: &Family, name: &str, values: &[Value]) -> Value {
     let arguments: Vec<Cow<'_, Value>> = values.iter().map(Cow::Borrowed).collect();
     let (_, body) = family.iter().find(|(known, _)| *known == name).expect(name);
-    let defined = values.iter().all(Value::is_defined);
-    match body {
-        Body::Seeing(body) => body(&arguments),
-        _ if !defined => Value::Undefined,
-        Body::Strict(body) => body(&arguments),
-        Body::Set(body) => body(&setting, &arguments),
-    }
+    body.call(&setting, &arguments).unwrap_or_else(|sentence| panic!("{name}: {sentence}"))
 }
 
 /// The text of a value; `undefined` for undefined.

@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
+use super::normal::normal;
 use super::{Findings, name_of};
 use crate::error::{SyntaxError, quoted};
 use crate::functions::signature::{Sort, signature};
@@ -100,8 +101,10 @@ struct Groups<'q> {
     own: Vec<&'q str>,
     /// The groups' expressions, as text that is the same for the same meaning.
     keys: HashSet<String>,
-    /// How many steps those have that are paths.
+    /// How many steps or operators those have.
     lengths: BTreeSet<usize>,
+    /// Whether a subquery is looked at, whose aggregates are of its own rows.
+    inside: bool,
 }
 
 impl<'q> Groups<'q> {
@@ -109,55 +112,87 @@ impl<'q> Groups<'q> {
         let keys: Vec<Expr> = query.group_by.iter().cloned().map(normal).collect();
         Groups {
             own: query.sources.iter().filter_map(name_of).collect(),
-            lengths: keys.iter().map(steps_of).collect(),
+            lengths: keys.iter().map(length_of).collect(),
             keys: keys.iter().map(ToString::to_string).collect(),
+            inside: false,
         }
     }
 
     /// Tells of the references in an expression that differ within a group.
     fn references(&mut self, expr: &'q Expr, findings: &mut Findings<'_>) {
-        if !self.keys.is_empty() && self.keys.contains(&normal(expr.clone()).to_string()) {
+        if self.is_key(expr.clone()) {
             return;
         }
         match &expr.kind {
-            ExprKind::Call(call) if is_aggregate(call) => {}
-            ExprKind::Identifier(name) => self.reference(name, &[], expr, findings),
-            ExprKind::Path(of, steps) => {
-                match &of.kind {
-                    ExprKind::Identifier(name) => self.reference(name, steps, expr, findings),
-                    _ => self.references(of, findings),
+            ExprKind::Call(call) if is_aggregate(call) && !self.inside => {}
+            ExprKind::Identifier(name) if self.own.contains(&name.as_str()) => {
+                differs(expr, findings);
+            }
+            ExprKind::Path(of, steps) => self.path(expr, of, steps, findings),
+            ExprKind::Chain(first, rest) => {
+                let begin = |length: usize| {
+                    Some(ExprKind::Chain(first.clone(), rest.get(..length)?.to_vec()))
+                };
+                let known = self.known(begin);
+                if known.is_none() {
+                    self.references(first, findings);
                 }
-                for step in steps {
-                    if let Access::Index(index) = step {
-                        self.references(index, findings);
-                    }
+                for (_, operand) in rest.iter().skip(known.unwrap_or(0)) {
+                    self.references(operand, findings);
                 }
             }
-            ExprKind::Subquery(_, query) => self.inside(query, findings),
+            ExprKind::Subquery(_, query) => self.subquery(query, findings),
             _ => walk::parts(expr, &mut |part| self.references(part, findings)),
         }
     }
 
     /// A path is fine if it, or where it starts, is what is grouped by.
-    fn reference(&self, name: &str, steps: &[Access], expr: &Expr, findings: &mut Findings<'_>) {
-        let is_key = |length: &usize| {
-            let prefix = steps.get(..*length).map(|steps| path(name, steps.to_vec()));
-            prefix.is_some_and(|prefix| self.keys.contains(&normal(prefix).to_string()))
-        };
-        if !self.own.contains(&name) || self.lengths.iter().any(is_key) {
-            return;
+    fn path(
+        &mut self,
+        expr: &Expr,
+        of: &'q Expr,
+        steps: &'q [Access],
+        findings: &mut Findings<'_>,
+    ) {
+        let known = self.known_path(of, steps);
+        match &of.kind {
+            _ if known.is_some() => {}
+            ExprKind::Identifier(name) if self.own.contains(&name.as_str()) => {
+                differs(expr, findings);
+            }
+            _ => self.references(of, findings),
         }
-        let reference = quoted(&expr.to_string());
-        let message = format!(
-            "Property reference '{reference}' is invalid in the select list because it is not \
-             contained in either an aggregate function or the GROUP BY clause."
-        );
-        findings.add("SC2102", message, expr.span);
+        for step in steps.iter().skip(known.unwrap_or(0)) {
+            if let Access::Index(index) = step {
+                self.references(index, findings);
+            }
+        }
+    }
+
+    fn known_path(&self, of: &Expr, steps: &[Access]) -> Option<usize> {
+        self.known(|length| match length {
+            0 => Some(of.kind.clone()),
+            length => Some(ExprKind::Path(Box::new(of.clone()), steps.get(..length)?.to_vec())),
+        })
+    }
+
+    /// How much of an expression is what is grouped by.
+    fn known(&self, begin: impl Fn(usize) -> Option<ExprKind>) -> Option<usize> {
+        let known = |length: &&usize| {
+            let begin = begin(**length).map(|kind| Expr::new(kind, Span::default()));
+            begin.is_some_and(|begin| self.is_key(begin))
+        };
+        self.lengths.iter().rev().find(known).copied()
+    }
+
+    fn is_key(&self, expr: Expr) -> bool {
+        !self.keys.is_empty() && self.keys.contains(&normal(expr).to_string())
     }
 
     /// A subquery may use the same names for sources of its own.
-    fn inside(&mut self, query: &'q Query, findings: &mut Findings<'_>) {
-        let outer = self.own.clone();
+    fn subquery(&mut self, query: &'q Query, findings: &mut Findings<'_>) {
+        let outer = (self.own.clone(), self.inside);
+        self.inside = true;
         for source in &query.sources {
             self.source(source, findings);
             self.own.retain(|own| Some(*own) != name_of(source));
@@ -166,17 +201,24 @@ impl<'q> Groups<'q> {
         let clauses = query.filter.iter().chain(&query.group_by).chain(keys);
         let exprs = walk::selected(&query.projection).chain(clauses);
         exprs.for_each(|expr| self.references(expr, findings));
-        self.own = outer;
+        (self.own, self.inside) = outer;
     }
 
     fn source(&mut self, source: &'q Source, findings: &mut Findings<'_>) {
         match &source.collection {
             Collection::Path { root, steps } => {
+                let of = Expr::new(ExprKind::Identifier(root.clone()), source.span);
                 let steps: Vec<Access> = steps.iter().map(access).collect();
-                let read = Expr { span: source.span, ..path(root, steps.clone()) };
-                self.reference(root, &steps, &read, findings);
+                if self.own.contains(&root.as_str()) && self.known_path(&of, &steps).is_none() {
+                    let kind = if steps.is_empty() {
+                        of.kind
+                    } else {
+                        ExprKind::Path(Box::new(of), steps)
+                    };
+                    differs(&Expr::new(kind, source.span), findings);
+                }
             }
-            Collection::Subquery(query) => self.inside(query, findings),
+            Collection::Subquery(query) => self.subquery(query, findings),
             Collection::Call(call) => {
                 call.arguments.iter().for_each(|argument| self.references(argument, findings));
             }
@@ -184,12 +226,14 @@ impl<'q> Groups<'q> {
     }
 }
 
-fn path(name: &str, steps: Vec<Access>) -> Expr {
-    let root = Expr::new(ExprKind::Identifier(name.to_owned()), Span::default());
-    if steps.is_empty() {
-        return root;
-    }
-    Expr::new(ExprKind::Path(Box::new(root), steps), Span::default())
+/// Tells of a reference that differs within a group.
+fn differs(expr: &Expr, findings: &mut Findings<'_>) {
+    let reference = quoted(&expr.to_string());
+    let message = format!(
+        "Property reference '{reference}' is invalid in the select list because it is not \
+         contained in either an aggregate function or the GROUP BY clause."
+    );
+    findings.add("SC2102", message, expr.span);
 }
 
 fn access(step: &Step) -> Access {
@@ -201,62 +245,10 @@ fn access(step: &Step) -> Access {
     Access::Index(Expr::new(ExprKind::Literal(literal), Span::default()))
 }
 
-fn steps_of(expr: &Expr) -> usize {
+fn length_of(expr: &Expr) -> usize {
     match &expr.kind {
         ExprKind::Path(_, steps) => steps.len(),
+        ExprKind::Chain(_, rest) => rest.len(),
         _ => 0,
-    }
-}
-
-/// The same expression in the one form that all spellings of it have: `c["a"]` is
-/// `c.a`, and `abs(1)` is `ABS(1)`.
-pub(crate) fn normal(mut expr: Expr) -> Expr {
-    normalize(&mut expr);
-    expr
-}
-
-fn normalize(expr: &mut Expr) {
-    match &mut expr.kind {
-        ExprKind::Path(of, steps) => {
-            normalize(of);
-            steps.iter_mut().for_each(normalize_step);
-        }
-        ExprKind::Call(call) => {
-            if !call.udf {
-                call.name.make_ascii_uppercase();
-            }
-            call.arguments.iter_mut().for_each(normalize);
-        }
-        ExprKind::Array(values) => values.iter_mut().for_each(normalize),
-        ExprKind::Object(members) => members.iter_mut().for_each(|(_, value)| normalize(value)),
-        ExprKind::Unary(_, operand) => normalize(operand),
-        ExprKind::Chain(first, rest) => {
-            normalize(first);
-            for (_, operand) in rest {
-                normalize(operand);
-            }
-        }
-        ExprKind::Conditional(operands) | ExprKind::Between { operands, .. } => {
-            operands.iter_mut().for_each(normalize);
-        }
-        ExprKind::In { value, list, .. } => {
-            normalize(value);
-            list.iter_mut().for_each(normalize);
-        }
-        ExprKind::Like { operands, .. } => operands.iter_mut().for_each(normalize),
-        ExprKind::Literal(_)
-        | ExprKind::Identifier(_)
-        | ExprKind::Parameter(_)
-        | ExprKind::Subquery(..) => {}
-    }
-}
-
-fn normalize_step(step: &mut Access) {
-    match step {
-        Access::Index(Expr { kind: ExprKind::Literal(Literal::String(name)), .. }) => {
-            *step = Access::Member(std::mem::take(name));
-        }
-        Access::Index(index) => normalize(index),
-        Access::Member(_) => {}
     }
 }

@@ -6,8 +6,13 @@
 //! ```
 
 use super::Names;
+use super::groups::has_aggregate;
 use crate::functions::signature::signature;
 use crate::tree::{Call, Expr, ExprKind, Literal, Number, OrderBy, Query};
+use crate::walk;
+
+/// So many scores are fused at most: a plan has all of them for each of them.
+const SCORES_MAX: usize = 16;
 
 /// What a query is ranked by.
 pub(crate) struct Ranking<'q> {
@@ -32,8 +37,10 @@ pub(crate) fn ranking(order_by: &OrderBy) -> Option<Ranking<'_>> {
 
 impl<'q> Names<'q> {
     pub(super) fn rank(&mut self, query: &'q Query, order_by: &'q OrderBy) {
-        if query.distinct || !query.group_by.is_empty() {
-            let message = "DISTINCT and GROUP BY are not allowed with the ORDER BY RANK clause.";
+        let aggregates = walk::selected(&query.projection).any(has_aggregate);
+        if query.distinct || !query.group_by.is_empty() || aggregates {
+            let message = "DISTINCT, GROUP BY and aggregate functions are not allowed with the \
+                           ORDER BY RANK clause.";
             self.findings.add_without_code(message, order_by.span);
         }
         let direction = order_by.keys.iter().any(|key| key.direction.is_some());
@@ -53,6 +60,10 @@ impl<'q> Names<'q> {
     fn fusion(&mut self, call: &'q Call) {
         self.signature(call);
         let (scores, weights) = components(call);
+        if scores.len() > SCORES_MAX {
+            let message = format!("The RRF function takes at most {SCORES_MAX} scores.");
+            return self.findings.add_without_code(message, call.name_span);
+        }
         for score in scores {
             self.score(score);
         }

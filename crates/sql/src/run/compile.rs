@@ -15,12 +15,13 @@ use super::extract::{Fields, Step};
 use super::program::{Code, OrderKey, Program, Select, Source};
 use crate::functions::signature::signature;
 use crate::functions::{self, Body, Like, Setting};
-use crate::names::item_names;
+use crate::names::{has_aggregate, item_names, name_of, normal};
 use crate::request::{Parameters, Request};
 use crate::tree::{
     self, Access, Amount, Binding, Call, Collection, Count, Direction, Expr, ExprKind, Literal,
     Operator, Projection, Query, Use,
 };
+use crate::walk;
 
 impl Program {
     /// The program of a query.
@@ -85,13 +86,13 @@ struct Compiler<'q> {
     /// How many variables are bound.
     depth: usize,
     /// Inside what is selected of groups.
-    grouping: Option<Grouping<'q>>,
+    grouping: Option<Grouping>,
 }
 
 /// What is selected of groups is made from their keys and aggregates; only the
 /// arguments of aggregates see rows.
-struct Grouping<'q> {
-    keys: &'q [Expr],
+struct Grouping {
+    keys: Vec<Expr>,
     codes: Vec<Code>,
     aggregates: Vec<(Kind, Code)>,
     /// The names that rows see, and how many variables they have.
@@ -109,7 +110,8 @@ impl<'q> Compiler<'q> {
         }
         let filter = query.filter.as_ref().map(|filter| self.expr(filter)).transpose()?;
         let order = self.order(query)?;
-        let grouped = !query.group_by.is_empty() || selects_aggregate(&query.projection);
+        let grouped =
+            !query.group_by.is_empty() || walk::selected(&query.projection).any(has_aggregate);
         let (projection, group_by, aggregates) = if grouped {
             self.grouped(query, names_outside, depth_outside)?
         } else {
@@ -138,7 +140,7 @@ impl<'q> Compiler<'q> {
         let outside = self.names.get(..names_outside).unwrap_or_default().to_vec();
         let names = std::mem::replace(&mut self.names, outside);
         let depth = std::mem::replace(&mut self.depth, depth_outside);
-        let keys = &query.group_by;
+        let keys = query.group_by.iter().cloned().map(normal).collect();
         self.grouping = Some(Grouping { keys, codes, aggregates: Vec::new(), names, depth });
         let projection = self.projection(query)?;
         let Some(grouping) = self.grouping.take() else { return Err(lost()) };
@@ -164,7 +166,7 @@ impl<'q> Compiler<'q> {
     /// Compiles a member of FROM. The container itself makes no rows.
     fn source(&mut self, source: &'q tree::Source) -> Result<Option<Source>> {
         let each = matches!(source.binding, Binding::Each(_));
-        let name = source_name(source);
+        let name = name_of(source).map(ToOwned::to_owned);
         let (bound, meaning) = match &source.collection {
             Collection::Path { root, steps } => {
                 // A name that nothing has stands for the container.
@@ -225,8 +227,8 @@ impl<'q> Compiler<'q> {
     fn projection(&mut self, query: &'q Query) -> Result<Code> {
         match &query.projection {
             Projection::All(_) => {
-                let name = query.sources.first().and_then(source_name);
-                self.named(&name.unwrap_or_default())
+                let name = query.sources.first().and_then(name_of);
+                self.named(name.unwrap_or_default())
             }
             Projection::Value(item) => self.expr(&item.expr),
             Projection::Items(items) => {
@@ -462,7 +464,8 @@ impl<'q> Compiler<'q> {
     /// an aggregate. `None`: it is made of others.
     fn of_group(&mut self, expr: &'q Expr) -> Result<Option<Code>> {
         let Some(grouping) = &self.grouping else { return Ok(None) };
-        if let Some(key) = grouping.keys.iter().position(|key| key == expr) {
+        let form = normal(expr.clone());
+        if let Some(key) = grouping.keys.iter().position(|key| *key == form) {
             return Ok(Some(Code::Key(key)));
         }
         match &expr.kind {
@@ -473,10 +476,31 @@ impl<'q> Compiler<'q> {
             ExprKind::Path(..) | ExprKind::Identifier(_) => {
                 let code = self.in_rows(|rows| rows.plain(expr))?;
                 let codes = self.grouping.as_ref().map(|grouping| grouping.codes.as_slice());
-                let key = codes.unwrap_or_default().iter().position(|key| key.is_same(&code));
-                Ok(key.map(Code::Key))
+                let mut keys = codes.unwrap_or_default().iter().enumerate();
+                Ok(keys.find_map(|(place, key)| self.within(place, key, &code)))
             }
             _ => Ok(None),
+        }
+    }
+
+    /// What `code` is, if it is a key of groups or something in one.
+    fn within(&self, place: usize, key: &Code, code: &Code) -> Option<Code> {
+        if key.is_same(code) {
+            return Some(Code::Key(place));
+        }
+        match (key, code) {
+            (Code::Field(key), Code::Field(field)) => {
+                let rest = self.fields.path(*field).strip_prefix(self.fields.path(*key))?;
+                Some(through(Code::Key(place), rest.to_vec()))
+            }
+            (_, Code::Property(of, name)) => {
+                let of = self.within(place, key, of)?;
+                Some(Code::Property(Box::new(of), name.clone()))
+            }
+            (_, Code::Element(of, element)) => {
+                Some(Code::Element(Box::new(self.within(place, key, of)?), *element))
+            }
+            _ => None,
         }
     }
 
@@ -493,7 +517,7 @@ impl<'q> Compiler<'q> {
     /// Compiles something as the rows of the groups see it.
     fn in_rows<T>(&mut self, compile: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let Some(mut grouping) = self.grouping.take() else { return compile(self) };
-        let swap = |compiler: &mut Self, grouping: &mut Grouping<'q>| {
+        let swap = |compiler: &mut Self, grouping: &mut Grouping| {
             std::mem::swap(&mut compiler.names, &mut grouping.names);
             std::mem::swap(&mut compiler.depth, &mut grouping.depth);
         };
@@ -511,21 +535,6 @@ fn lost() -> Error {
 
 fn bind(code: Code, each: bool) -> Source {
     if each { Source::Elements(code) } else { Source::Value(code) }
-}
-
-/// The name of a source: given, or the last name of its path.
-fn source_name(source: &tree::Source) -> Option<String> {
-    match (&source.binding, &source.collection) {
-        (Binding::Alias(name) | Binding::Each(name), _) => Some(name.clone()),
-        (Binding::Inferred, Collection::Path { root, steps }) => {
-            let named = steps.iter().rev().find_map(|step| match step {
-                tree::Step::Member(name) | tree::Step::Property(name) => Some(name),
-                tree::Step::Index(_) => None,
-            });
-            Some(named.unwrap_or(root).clone())
-        }
-        (Binding::Inferred, _) => None,
-    }
 }
 
 fn step(step: &tree::Step) -> Step {
@@ -560,44 +569,6 @@ fn constant(literal: &Literal) -> Value {
         Literal::NotANumber => Value::from(f64::NAN),
         Literal::Infinity => Value::from(f64::INFINITY),
         Literal::String(text) => Value::from(text.as_str()),
-    }
-}
-
-/// Whether what is selected has an aggregate of its own.
-fn selects_aggregate(projection: &Projection) -> bool {
-    match projection {
-        Projection::All(_) => false,
-        Projection::Value(item) => has_aggregate(&item.expr),
-        Projection::Items(items) => items.iter().any(|item| has_aggregate(&item.expr)),
-    }
-}
-
-fn has_aggregate(expr: &Expr) -> bool {
-    let any = |exprs: &[Expr]| exprs.iter().any(has_aggregate);
-    match &expr.kind {
-        ExprKind::Literal(_) | ExprKind::Identifier(_) | ExprKind::Parameter(_) => false,
-        ExprKind::Array(values) => any(values),
-        ExprKind::Object(members) => members.iter().any(|(_, value)| has_aggregate(value)),
-        ExprKind::Unary(_, operand) => has_aggregate(operand),
-        ExprKind::Chain(first, rest) => {
-            has_aggregate(first) || rest.iter().any(|(_, operand)| has_aggregate(operand))
-        }
-        ExprKind::Conditional(operands) | ExprKind::Between { operands, .. } => {
-            any(operands.as_ref())
-        }
-        ExprKind::In { value, list, .. } => has_aggregate(value) || any(list),
-        ExprKind::Like { operands, .. } => any(operands.as_ref()),
-        ExprKind::Path(of, steps) => {
-            let inside = |step: &Access| match step {
-                Access::Member(_) => false,
-                Access::Index(index) => has_aggregate(index),
-            };
-            has_aggregate(of) || steps.iter().any(inside)
-        }
-        ExprKind::Call(call) => {
-            (!call.udf && Kind::of(&call.name).is_some()) || any(&call.arguments)
-        }
-        ExprKind::Subquery(..) => false,
     }
 }
 

@@ -345,14 +345,7 @@ fn call<'a>(body: Body, arguments: &'a [Code], scope: &Scope<'a>) -> Evaluated<'
     }
     let cost = values.iter().map(|value| weight(value)).sum::<usize>();
     scope.run.work(1 + cost)?;
-    let strict = !matches!(body, Body::Seeing(_));
-    if strict && values.iter().any(|value| !value.is_defined()) {
-        return Ok(Cow::Borrowed(UNDEFINED));
-    }
-    own(match body {
-        Body::Strict(function) | Body::Seeing(function) => function(&values),
-        Body::Set(function) => function(&scope.run.setting, &values),
-    })
+    body.call(&scope.run.setting, &values).map(Cow::Owned).map_err(|sentence| refused(&sentence))
 }
 
 /// About how much work a function has with a value.

@@ -54,6 +54,20 @@ pub enum After {
 const AFTER_MAX: usize = 512;
 
 impl After {
+    /// The end of a page whose last row is this one, and `before` the one before
+    /// it.
+    fn next(before: Option<&After>, place: SortPlace) -> After {
+        if place.0.len() <= AFTER_MAX {
+            return After::Row(place);
+        }
+        let start = place.0.get(..AFTER_MAX).unwrap_or_default().to_vec();
+        let rows = match before {
+            Some(After::Start(known, rows)) if *known == start => *rows,
+            _ => 0,
+        };
+        After::Start(start, rows + 1)
+    }
+
     /// Whether a row comes after it, as far as this can tell.
     fn is_before(&self, place: &SortPlace) -> bool {
         match self {
@@ -116,6 +130,9 @@ enum Gathered {
     Groups(Groups),
     /// Rows by their place in the order; whether some were left out.
     Sorted(BTreeMap<SortPlace, Vec<u8>>, bool),
+    /// Rows that come in their order: the last one, and how many were passed over
+    /// that an earlier page has, although their places cannot tell.
+    Ordered(Option<After>, u64),
     /// Distinct rows, in the order of their places.
     Distinct(HashSet<Vec<u8>>, BTreeMap<SortPlace, Vec<u8>>),
 }
@@ -137,8 +154,9 @@ impl<'p> Page<'p> {
                 Gathered::Groups(program.select.groups())
             }
             Style::Whole => Gathered::Distinct(HashSet::new(), BTreeMap::new()),
-            Style::Sort if !ordered => Gathered::Sorted(BTreeMap::new(), false),
-            _ => Gathered::Nothing,
+            Style::Sort if ordered => Gathered::Ordered(None, 0),
+            Style::Sort => Gathered::Sorted(BTreeMap::new(), false),
+            Style::Stream => Gathered::Nothing,
         };
         Page {
             program,
@@ -172,9 +190,7 @@ impl<'p> Page<'p> {
     /// same sort values.
     pub fn add(&mut self, item: &dyn Item, tie: (u64, u64)) -> Result<Added> {
         self.run.next_item();
-        // Among equals the last comes first when the greatest does.
-        let falls = self.program.order.first().is_some_and(OrderKey::descends);
-        let tie = if falls { (tie.0, !tie.1) } else { tie };
+        let tie = self.program.tie(tie);
         let loaded = Loaded::new(item, self.program.fields.read(item));
         self.add_rows(Some(&loaded), tie)
     }
@@ -211,6 +227,24 @@ impl<'p> Page<'p> {
                         found.insert(place, text);
                     }
                 }
+                Gathered::Ordered(last, known) => {
+                    let place = (sort_key(program, row)?, tie, place);
+                    let before = resume.after.as_ref();
+                    if before.is_some_and(|before| !before.is_before(&place)) {
+                        number += 1;
+                        return Ok(Flow::More);
+                    }
+                    if before.is_some_and(|before| *known < before.known(&place)) {
+                        *known += 1;
+                    } else if !stream(program, row, limits, resume, rows, count)? {
+                        *full = true;
+                        return Ok(Flow::Enough);
+                    }
+                    *last = Some(After::next(last.as_ref(), place));
+                    if resume.take == Some(0) {
+                        return Ok(Flow::Enough);
+                    }
+                }
                 Gathered::Nothing => {
                     if place >= done_before && !stream(program, row, limits, resume, rows, count)? {
                         *full = true;
@@ -232,6 +266,20 @@ impl<'p> Page<'p> {
         })
     }
 
+    /// The page ends after this item, which was added, although there may be more
+    /// of them: `false` if it cannot end there.
+    pub fn cut_after(&mut self, item: &dyn Item, tie: (u64, u64)) -> Result<bool> {
+        let key = self.program.sort_key(item)?;
+        if key.len() > AFTER_MAX {
+            return Ok(false);
+        }
+        if let Gathered::Ordered(last, _) = &mut self.gathered {
+            *last = Some(After::Row((key, self.program.tie(tie), u64::MAX)));
+            self.full = true;
+        }
+        Ok(self.full)
+    }
+
     /// The page ends although there may be more items.
     pub fn cut(&mut self) {
         self.full = true;
@@ -241,6 +289,10 @@ impl<'p> Page<'p> {
     pub fn finish(mut self) -> Result<Finished> {
         let more = match std::mem::replace(&mut self.gathered, Gathered::Nothing) {
             Gathered::Nothing => self.full,
+            Gathered::Ordered(last, _) => {
+                self.resume.after = last.or(self.resume.after.take());
+                self.full
+            }
             Gathered::Groups(groups) => {
                 self.write_groups(groups)?;
                 false
@@ -312,7 +364,7 @@ impl<'p> Page<'p> {
                 return true;
             }
             let on_page = before.as_ref().map_or(0, |before| before.known(&place));
-            self.resume.after = Some(self.after(place));
+            self.resume.after = Some(After::next(self.resume.after.as_ref(), place));
             if known < on_page {
                 known += 1;
                 continue;
@@ -326,19 +378,6 @@ impl<'p> Page<'p> {
         }
         self.resume.after = self.resume.after.take().or(before);
         cut
-    }
-
-    /// The end of a page that has this row as its last, after those before it.
-    fn after(&self, place: SortPlace) -> After {
-        if place.0.len() <= AFTER_MAX {
-            return After::Row(place);
-        }
-        let start = place.0.get(..AFTER_MAX).unwrap_or_default().to_vec();
-        let rows = match &self.resume.after {
-            Some(After::Start(known, rows)) if *known == start => *rows,
-            _ => 0,
-        };
-        After::Start(start, rows + 1)
     }
 }
 
@@ -413,6 +452,22 @@ fn push(rows: &mut Vec<u8>, count: &mut usize, text: &[u8]) {
     }
     rows.extend_from_slice(text);
     *count += 1;
+}
+
+impl Program {
+    /// The sort values of an item, as bytes in their order, where they are the
+    /// same for all its rows.
+    pub fn sort_key(&self, item: &dyn Item) -> Result<Vec<u8>> {
+        let run = Run::new(Setting { now: Timestamp(0), plane: false }, 0);
+        let loaded = Loaded::new(item, self.fields.read(item));
+        sort_key(self, &Scope { run: &run, item: Some(&loaded), bound: None, group: None })
+    }
+
+    /// Among equals the last comes first when the greatest does.
+    fn tie(&self, tie: (u64, u64)) -> (u64, u64) {
+        let falls = self.order.first().is_some_and(OrderKey::descends);
+        if falls { (tie.0, !tie.1) } else { tie }
+    }
 }
 
 /// The sort values of a row, as bytes in their order.

@@ -44,6 +44,7 @@ fn sources_have_names() {
         ("SELECT products.a FROM products p", "SC2001", "products"),
         ("SELECT C.a FROM c", "SC2001", "C"),
         ("SELECT a FROM c.a[0]", "SC2001", "a"),
+        ("SELECT a FROM c['a b']", "SC2001", "a"),
         ("SELECT c.a FROM x IN c.a", "SC2001", "c"),
         ("SELECT 1 FROM c WHERE d", "SC2001", "d"),
         ("SELECT 1 FROM c GROUP BY d.x", "SC2001", "d"),
@@ -176,6 +177,11 @@ fn groups_have_one_value_for_all_their_rows() {
         "SELECT {x: c.a, y: c.b}['x'] FROM c GROUP BY c.a, c.b",
         "SELECT ARRAY(SELECT VALUE t FROM t IN c.tags) FROM c GROUP BY c.tags",
         "SELECT ARRAY(SELECT VALUE c FROM c IN c.tags) FROM c GROUP BY c.tags",
+        "SELECT (SELECT VALUE COUNT(1) FROM t IN c.tags) FROM c GROUP BY c.tags",
+        "SELECT c.a + 1 + 2 FROM c GROUP BY c.a + 1",
+        "SELECT (c.a OR c.b) AND true FROM c GROUP BY c.a OR c.b",
+        "SELECT c[c.i].x FROM c GROUP BY c[c.i]",
+        "SELECT LOWER(c.a)[0][1] FROM c GROUP BY LOWER(c.a)[0]",
         "SELECT c.a, n FROM c JOIN (SELECT COUNT(1) AS n, c.b FROM t IN c.tags) n",
     ]);
     refused(&[
@@ -186,6 +192,10 @@ fn groups_have_one_value_for_all_their_rows() {
         ("SELECT LOWER(c.a) FROM c GROUP BY UPPER(c.a)", "SC2102", "c.a"),
         ("SELECT [1, c.a + SUM(c.b)] FROM c", "SC2102", "c.a"),
         ("SELECT @p[c.a] FROM c GROUP BY c.b", "SC2102", "c.a"),
+        ("SELECT c[c.i][c.j] FROM c GROUP BY c[c.i]", "SC2102", "c.j"),
+        ("SELECT c.a + 1 + c.b FROM c GROUP BY c.a + 1", "SC2102", "c.b"),
+        ("SELECT 1 + c.a FROM c GROUP BY c.a + 1", "SC2102", "c.a"),
+        ("SELECT (SELECT VALUE SUM(c.b) FROM t IN c.t) FROM c GROUP BY c.t", "SC2102", "c.b"),
         ("SELECT (SELECT VALUE c.b) FROM c GROUP BY c.a", "SC2102", "c.b"),
         ("SELECT ARRAY(SELECT 1 FROM t IN c.b) FROM c GROUP BY c.a", "SC2102", "t IN c.b"),
         ("SELECT t.a FROM c JOIN t IN c.t GROUP BY c.t", "SC2102", "t.a"),
@@ -208,7 +218,20 @@ fn what_is_joined_is_not_sorted_by() {
         "SELECT t FROM c JOIN t IN c.t ORDER BY c.a",
         "SELECT r FROM (SELECT VALUE x FROM x) r ORDER BY r.a",
         "SELECT a FROM c.a ORDER BY a.b",
+        "SELECT 1 FROM c ORDER BY c.a[0]['b'][@p], c",
+        "SELECT 1 FROM c ORDER BY VectorDistance(c.a, [1])",
+        "SELECT 1 FROM c ORDER BY _VectorScore(c.a, [1]) ASC",
     ]);
+    refused(&[
+        ("SELECT 1 FROM c ORDER BY c.a + 1", "2206", "c.a + 1"),
+        ("SELECT 1 FROM c ORDER BY c.a, LOWER(c.b)", "2206", "LOWER(c.b)"),
+        ("SELECT 1 FROM c ORDER BY c[c.a]", "2206", "c[c.a]"),
+        ("SELECT 1 FROM c ORDER BY @p", "2206", "@p"),
+    ]);
+    assert_eq!(
+        error_of("SELECT 1 FROM c ORDER BY 1").body(),
+        r#"{"errors":[{"severity":"Error","location":{"start":25,"end":26},"code":2206,"message":"Unsupported ORDER BY clause. ORDER BY item expression could not be mapped to a document path."}]}"#
+    );
     let message = "Order-by over correlated collections is not supported.";
     refused_with(&[
         ("SELECT t FROM c JOIN t IN c.t ORDER BY t", message),
@@ -241,13 +264,19 @@ fn ranks() {
         (&format!("SELECT 1 FROM c WHERE {text} > 1"), "SC2240", "FullTextScore"),
         (&format!("SELECT 1 FROM c ORDER BY {text}"), "SC2240", "FullTextScore"),
     ]);
+    let fused = |count: usize| rank(&format!("RRF({})", vec![text; count].join(", ")));
+    taken(&[&fused(16)]);
+    refused_with(&[(&fused(17), "The RRF function takes at most 16 scores.")]);
     let one = "The ORDER BY RANK clause takes one function call, without ASC or DESC. Use RRF to \
                rank by several.";
-    let clauses = "DISTINCT and GROUP BY are not allowed with the ORDER BY RANK clause.";
+    let clauses = "DISTINCT, GROUP BY and aggregate functions are not allowed with the ORDER BY \
+                   RANK clause.";
     refused_with(&[
         (&rank(&format!("{text}, {vector}")), one),
         (&rank(&format!("{text} DESC")), one),
         (&format!("SELECT DISTINCT c FROM c ORDER BY RANK {text}"), clauses),
+        (&format!("SELECT c.a FROM c GROUP BY c.a ORDER BY RANK {text}"), clauses),
+        (&format!("SELECT COUNT(1) FROM c ORDER BY RANK {text}"), clauses),
         (
             &format!("SELECT RRF({vector}, {vector}) FROM c"),
             "The RRF function is only allowed in the ORDER BY RANK clause.",

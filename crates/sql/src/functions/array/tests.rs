@@ -25,6 +25,8 @@ const ROWS: &[Row] = &[
     ("ARRAY_CONTAINS", r#"[{"c": {"e": 1, "f": 2}}], {"c": {"e": 1}}, true"#, "false"),
     ("ARRAY_CONTAINS", r#"[1, "c"], {"c": 1}, true"#, "false"),
     ("ARRAY_CONTAINS", "[1, 2], 2, true", "true"),
+    ("ARRAY_CONTAINS", r#"[{"c": 1}], {}, true"#, "true"),
+    ("ARRAY_CONTAINS", r#"[{"c": 1}], {}"#, "false"),
     ("ARRAY_CONTAINS", "[[1, 2]], [1], true", "false"),
     ("ARRAY_CONTAINS", "[[1, 2]], [1, 2]", "true"),
     ("ARRAY_CONTAINS", "[[1, 2]], [2, 1]", "false"),

@@ -109,6 +109,10 @@ fn property(rest: &mut Chars<'_>, negated: bool) -> Result<String, Fault> {
 
 /// Reads what comes after an opening bracket, up to the closing one.
 pub(super) fn bracket(rest: &mut Chars<'_>) -> Result<String, Fault> {
+    if closed_name(rest.as_str()).is_some() {
+        // A name stands in brackets within brackets.
+        return Err(Fault::Invalid);
+    }
     let mut out = String::from("[");
     if eat(rest, "^") {
         out.push('^');
@@ -152,28 +156,34 @@ fn starts_range(rest: &Chars<'_>) -> bool {
 
 fn item(rest: &mut Chars<'_>) -> Result<Escape, Fault> {
     match rest.next().ok_or(Fault::Invalid)? {
-        '[' if rest.as_str().starts_with([':', '.', '=']) => named(rest),
+        '[' => named(rest),
         '\\' if eat(rest, "b") => Ok(Escape::One('\x08')),
         '\\' => escape(rest),
         character => Ok(Escape::One(character)),
     }
 }
 
-/// `[:alpha:]`, after its bracket. Without its end it is three characters.
+/// `[:alpha:]`, after its bracket. Without its end the bracket is a character.
 fn named(rest: &mut Chars<'_>) -> Result<Escape, Fault> {
-    let inside = rest.as_str();
-    let closed = inside.chars().next().and_then(|mark| {
-        let body = inside.get(1..)?;
-        let (name, after) = body.split_once(']')?;
-        Some((mark, name.strip_suffix(mark)?, after))
-    });
-    let Some((mark, name, after)) = closed else { return Ok(Escape::One('[')) };
+    let Some((mark, name, after)) = closed_name(rest.as_str()) else {
+        return Ok(Escape::One('['));
+    };
     let (name, negated) = name.strip_prefix('^').map_or((name, ""), |name| (name, "^"));
     if mark != ':' || !NAMES.contains(&name) {
         return Err(Fault::Invalid);
     }
     *rest = after.chars();
     Ok(Escape::Set(format!("[:{negated}{name}:]")))
+}
+
+/// The mark, the name and what comes after it, if the text starts with a name
+/// between marks and a bracket that closes it.
+fn closed_name(text: &str) -> Option<(char, &str, &str)> {
+    let mark = text.chars().next().filter(|mark| [':', '.', '='].contains(mark))?;
+    let (name, after) = text.strip_prefix(mark)?.split_once(']')?;
+    let name = name.strip_suffix(mark)?;
+    let another = ['[', mark].iter().collect::<String>();
+    (!name.contains(&another)).then_some((mark, name, after))
 }
 
 /// A character as a number, so that it means nothing else.

@@ -13,6 +13,10 @@
 //! | `a{`                  | a brace, where it starts no repetition            |
 //! | `a++` `(?>..)`        | refused: nothing is given back to what follows    |
 //! | `(?=..)` `\1` `(?1)`  | refused: the engine cannot look back or around    |
+//!
+//! With `m`, `^` of the engine also matches after a newline that is the last
+//! character of the text, as it does not in PCRE. Whoever searches has to see to
+//! that: [`Translated`] tells whether it can matter.
 
 use std::str::Chars;
 
@@ -58,20 +62,36 @@ impl Flags {
     }
 }
 
+/// An expression as the engine wants it.
+pub(super) struct Translated {
+    pub(super) pattern: String,
+    /// It asks for the start of a line.
+    pub(super) line_start: bool,
+    /// It asks for the end of the text.
+    pub(super) text_end: bool,
+}
+
 /// Writes an expression as the engine wants it.
-pub(super) fn translate(pattern: &str, flags: Flags) -> Result<String, Fault> {
+pub(super) fn translate(pattern: &str, flags: Flags) -> Result<Translated, Fault> {
     let mut translation = Translation {
         rest: pattern.chars(),
         out: format!("(?{})", flags.case()),
         flags,
         groups: Vec::new(),
+        names: Vec::new(),
         before: Before::Nothing,
         has_end: false,
+        line_start: false,
+        text_end: false,
     };
     while let Some(character) = translation.rest.next() {
         translation.step(character)?;
     }
-    if translation.groups.is_empty() { Ok(translation.out) } else { Err(Fault::Invalid) }
+    if !translation.groups.is_empty() {
+        return Err(Fault::Invalid);
+    }
+    let Translation { out: pattern, line_start, text_end, .. } = translation;
+    Ok(Translated { pattern, line_start, text_end })
 }
 
 struct Translation<'a> {
@@ -80,9 +100,13 @@ struct Translation<'a> {
     flags: Flags,
     /// What held outside of each group that is open.
     groups: Vec<Outside>,
+    /// The names of groups so far; each only once.
+    names: Vec<&'a str>,
     before: Before,
     /// Whether the end of the text was asked for in this group.
     has_end: bool,
+    line_start: bool,
+    text_end: bool,
 }
 
 struct Outside {
@@ -99,6 +123,8 @@ enum Before {
     Place,
     /// Something that can be repeated.
     Thing,
+    /// A repetition.
+    Repetition,
     /// The end of the text.
     End,
 }
@@ -125,7 +151,10 @@ impl Translation<'_> {
             }
             '.' if self.flags.dot_takes_newline => self.emit("(?s:.)", Before::Thing),
             '.' => self.emit(r"[^\n]", Before::Thing),
-            '^' if self.flags.lines => self.emit("(?m:^)", Before::Place),
+            '^' if self.flags.lines => {
+                self.line_start = true;
+                self.emit("(?m:^)", Before::Place);
+            }
             '^' => self.emit(r"\A", Before::Place),
             '$' if self.flags.lines => self.emit("(?m:$)", Before::Place),
             '$' => self.end(),
@@ -141,7 +170,7 @@ impl Translation<'_> {
     }
 
     fn end(&mut self) {
-        self.has_end = true;
+        (self.has_end, self.text_end) = (true, true);
         self.emit(r"(?:\n?\z)", Before::End);
     }
 
@@ -150,17 +179,33 @@ impl Translation<'_> {
             Escape::One(character) => self.emit(&numbered(character), Before::Thing),
             Escape::Set(set) => self.emit(&format!("(?-i:{set})"), Before::Thing),
             Escape::Other('A') => self.emit(r"\A", Before::Place),
-            Escape::Other('z') => self.emit(r"\z", Before::Place),
+            Escape::Other('z') => {
+                self.text_end = true;
+                self.emit(r"\z", Before::Place);
+            }
             Escape::Other('Z') => self.end(),
             Escape::Other('b') => self.emit(r"(?-u:\b)", Before::Place),
-            Escape::Other('N') => self.emit(r"[^\n]", Before::Thing),
+            Escape::Other('N') if !self.rest.as_str().starts_with('{') => {
+                self.emit(r"[^\n]", Before::Thing);
+            }
             Escape::Other('1'..='9' | 'g' | 'k') => {
                 return Err(Fault::Unsupported("a reference to a group"));
             }
+            Escape::Other('Q') => self.quoted(),
             Escape::Other('B') => return Err(Fault::Unsupported("\\B")),
             Escape::Other(_) => return Err(Fault::Unsupported("an unusual escape")),
         }
         Ok(())
+    }
+
+    /// Characters up to `\E`, as they are.
+    fn quoted(&mut self) {
+        let rest = self.rest.as_str();
+        let (inside, after) = rest.split_once(r"\E").unwrap_or((rest, ""));
+        self.rest = after.chars();
+        for character in inside.chars() {
+            self.emit(&numbered(character), Before::Thing);
+        }
     }
 
     /// `{2}`, `{2,}` or `{2,3}`; any other brace is one.
@@ -171,7 +216,8 @@ impl Translation<'_> {
             counted.then_some((inside, least, most, after))
         });
         let Some((inside, least, most, after)) = counts else {
-            if self.rest.as_str().starts_with(',') {
+            let inside = self.rest.as_str().split_once('}').map_or("", |(inside, _)| inside);
+            if inside.strip_prefix(',').is_some_and(is_number) {
                 return Err(Fault::Unsupported("a repetition without a least number"));
             }
             self.emit(&numbered('{'), Before::Thing);
@@ -188,7 +234,11 @@ impl Translation<'_> {
     fn repeat(&mut self, text: &str) -> Result<(), Fault> {
         match self.before {
             Before::Thing => {}
-            Before::Nothing => return Err(Fault::Invalid),
+            Before::Repetition if text == "+" || text == "?" => {
+                // Its own sign would stand beside it: there is a comment between them.
+                return Err(Fault::Unsupported("a repetition in parts"));
+            }
+            Before::Nothing | Before::Repetition => return Err(Fault::Invalid),
             Before::Place | Before::End => {
                 return Err(Fault::Unsupported("a repetition of a place"));
             }
@@ -196,7 +246,7 @@ impl Translation<'_> {
         if eat(&mut self.rest, "+") {
             return Err(Fault::Unsupported("a possessive repetition"));
         }
-        self.emit(text, Before::Nothing);
+        self.emit(text, Before::Repetition);
         if eat(&mut self.rest, "?") {
             self.out.push('?');
         }
@@ -213,7 +263,7 @@ impl Translation<'_> {
         if eat(&mut self.rest, "#") {
             return self.skip_comment();
         }
-        if eat(&mut self.rest, ":") || eat(&mut self.rest, "|") {
+        if eat(&mut self.rest, ":") {
             return self.push(self.flags);
         }
         if ["=", "!", "<=", "<!"].iter().any(|mark| self.rest.as_str().starts_with(mark)) {
@@ -239,13 +289,10 @@ impl Translation<'_> {
 
     fn named(&mut self, mark: char) -> Result<(), Fault> {
         let (name, after) = self.rest.as_str().split_once(mark).ok_or(Fault::Invalid)?;
-        let good = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
-        if name.is_empty()
-            || !name.chars().all(good)
-            || name.starts_with(|c: char| c.is_ascii_digit())
-        {
+        if !is_name(name) || self.names.contains(&name) {
             return Err(Fault::Invalid);
         }
+        self.names.push(name);
         self.rest = after.chars();
         self.push(self.flags)
     }
@@ -290,6 +337,11 @@ impl Translation<'_> {
 
 fn is_blank(character: char) -> bool {
     matches!(character, '\t'..='\r' | ' ')
+}
+
+fn is_name(text: &str) -> bool {
+    let good = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    text.chars().all(good) && text.starts_with(|first: char| !first.is_ascii_digit())
 }
 
 fn is_number(digits: &str) -> bool {

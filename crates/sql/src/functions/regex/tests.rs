@@ -85,6 +85,7 @@ const CONSTRUCTS: &[(&str, &str, &[&str], &[&str])] = &[
     (r"^[\]\\]$", "", &["]", "\\"], &["a"]),
     (r"^[\b]$", "", &["\u{8}"], &["b"]),
     (r"^[[:alpha:]_]+$", "", &["aZ_"], &["a1", "é"]),
+    ("^[[:alpha]$", "", &["[", ":", "a"], &["z"]),
     (r"^[[:^alpha:]]$", "", &["1"], &["a"]),
     (r"^[\p{Lu}1]$", "", &["É", "1"], &["a"]),
     ("^[a-c]$", "i", &["B"], &["D"]),
@@ -95,6 +96,9 @@ const CONSTRUCTS: &[(&str, &str, &[&str], &[&str])] = &[
     ("^a{2,}$", "", &["aaa"], &["a"]),
     ("^a{2,3}?$", "", &["aa", "aaa"], &["a", "aaaa"]),
     ("^a{x}$", "", &["a{x}"], &["a"]),
+    ("^a{,x}$", "", &["a{,x}"], &["a"]),
+    (r"^\Qa.b\E+$", "", &["a.b", "a.bb"], &["axb", "a.ba.b"]),
+    (r"^\Qa b", "x", &["a b"], &["ab"]),
     ("^{$", "", &["{"], &["a"]),
     ("^a}$", "", &["a}"], &["a"]),
     ("^(ab)+$", "", &["abab"], &["aba"]),
@@ -147,6 +151,7 @@ fn what_is_no_expression_is_undefined() {
         "[z-a]",
         "[[:nothing:]]",
         "[[.a.]]",
+        "[:alpha:]",
         r"\x{110000}",
         r"\x{zz}",
         "(?i",
@@ -162,6 +167,7 @@ fn what_is_no_expression_is_undefined() {
     }
     assert_eq!(search("a", "(", ""), Ok(Value::Undefined));
     assert_eq!(search("a", "a**", ""), Ok(Value::Undefined));
+    assert_eq!(search("a", "(?<n>a)(?<n>b)", ""), Ok(Value::Undefined));
 }
 
 #[test]
@@ -174,15 +180,18 @@ fn what_the_engine_cannot_do_is_refused_with_a_reason() {
         (r"(a)\1", "a reference to a group"),
         (r"(?<n>a)\k<n>", "a reference to a group"),
         ("(?>a)", "an atomic group"),
+        ("a+(?#b)+", "a repetition in parts"),
+        ("(?|a|b)", "an unusual group"),
         ("a++", "a possessive repetition"),
         ("a{2}+", "a possessive repetition"),
         ("(?R)", "an unusual group"),
         ("(?1)", "an unusual group"),
         ("(?(1)a|b)", "an unusual group"),
         ("(*UTF8)a", "a verb"),
-        (r"\Qa.b\E", "an unusual escape"),
+        (r"a\Eb", "an unusual escape"),
         (r"a\R", "an unusual escape"),
         (r"\Bb", r"\B"),
+        (r"\N{3}", "an unusual escape"),
         (r"\u0041", "an unusual escape"),
         ("a$\n", "something after the end of the text"),
         ("(a$)?b", "something after the end of the text"),
@@ -198,6 +207,16 @@ fn what_the_engine_cannot_do_is_refused_with_a_reason() {
     }
     let refusal = search("a", "(?=a)", "").unwrap_err().to_string();
     assert_eq!(refusal, "The regular expression has a look-around, which is not supported here.");
+}
+
+#[test]
+fn no_line_starts_after_the_last_newline() {
+    assert_eq!(search("a\nb\n", "^b$", "m"), Ok(true.into()));
+    assert_eq!(search("a\n\n", "^$", "m"), Ok(true.into()));
+    assert_eq!(search("a", "^$", "m"), Ok(false.into()));
+    assert_eq!(search("a\n", "^b", "m"), Ok(false.into()));
+    assert!(search("a\n", "^$", "m").is_err());
+    assert!(search("a\n", r"^\n*\z", "m").is_err());
 }
 
 #[test]
