@@ -1,11 +1,12 @@
 //! What cargo itself does not do. `cargo xtask help` says what there is.
 //!
 //! ```text
-//! deny     licences, sources and bans of everything we build on
-//! crash    kills the real server again and again, and looks for lost writes
-//! bench    measures the real server against bare hyper and bare fjall
-//! model    plays random histories against a model of time to live
-//! mutants  plants bugs, and sees that the tests find them
+//! deny       licences, sources and bans of everything we build on
+//! crash      kills the real server again and again, and looks for lost writes
+//! bench      measures the real server against bare hyper and bare fjall
+//! model      plays random histories against a model of time to live
+//! mutants    plants bugs, and sees that the tests find them
+//! sdk-suite  runs the official SDKs' own tests, as a ratchet
 //! ```
 //!
 //! Everything here talks to a server on this machine's loopback, started here.
@@ -28,6 +29,7 @@ mod model;
 mod mutants;
 mod random;
 mod server;
+mod suite;
 mod wire;
 
 use std::path::PathBuf;
@@ -58,6 +60,8 @@ enum Task {
     Model(model::Options),
     /// Plants one bug after the other, and sees that a test finds each.
     Mutants(mutants::Options),
+    /// Runs the official SDKs' own tests, and compares with the lists of known failures.
+    SdkSuite(suite::Options),
     /// A hyper server that answers everything with the response in a file.
     #[command(hide = true)]
     Bare(bench::bare::Options),
@@ -73,6 +77,7 @@ fn main() -> ExitCode {
         Task::Bench(options) => bench::run(&options),
         Task::Model(options) => model::run(&options),
         Task::Mutants(options) => mutants::run(&options),
+        Task::SdkSuite(options) => suite::run(&options),
         Task::Bare(options) => bench::bare::run(&options),
         Task::Raw(options) => bench::raw::run(&options),
     };

@@ -20,6 +20,9 @@ use crate::route::Resource;
 /// What the server adds to an item, and so takes from none.
 const ITEM_SYSTEM_PROPERTIES: &[&str] = &["_rid", "_self", "_etag", "_attachments", "_ts"];
 
+/// An item may have no more bytes than this as it is sent, escapes included.
+const ITEM_SENT_MAX: usize = 2 * 1024 * 1024;
+
 /// How long a page is when the client leaves it to the server with -1.
 const PAGE_SERVERS_CHOICE: usize = 1000;
 
@@ -133,6 +136,16 @@ pub(crate) fn read(request: &Request<'_>, resource: Resource<'_>) -> Result<Oper
         }),
         (Resource::Ranges(database, container), "POST") => {
             query_feed(request, Feed::Ranges(scope(request, database, container)?))
+        }
+
+        (Resource::Conflicts(database, container), "GET") => {
+            Ok(Operation::ListConflicts { at: scope(request, database, container)? })
+        }
+        (Resource::Conflicts(database, container), "POST") if request.is_query()? => {
+            query_feed(request, Feed::Conflicts(scope(request, database, container)?))
+        }
+        (Resource::Conflict(database, container), "GET" | "DELETE") => {
+            Ok(Operation::FindConflict { at: scope(request, database, container)? })
         }
 
         (Resource::Offers, "GET") => Ok(Operation::ListOffers { page: page(request)? }),
@@ -264,6 +277,12 @@ fn indexing(request: &Request<'_>) -> Result<Indexing> {
 }
 
 fn item(request: &Request<'_>) -> Result<ObjectText> {
+    if request.body.len() > ITEM_SENT_MAX {
+        return Err(Error::new(
+            ErrorKind::TooLarge,
+            "Request size is too large: an item can have at most 2 MB.",
+        ));
+    }
     json::take(request.body, ITEM_SYSTEM_PROPERTIES)
 }
 

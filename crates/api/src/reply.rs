@@ -26,8 +26,6 @@ const INDEX_PROGRESS: HeaderName =
     HeaderName::from_static("x-ms-documentdb-collection-index-transformation-progress");
 const ITEM_COUNT: HeaderName = HeaderName::from_static("x-ms-item-count");
 const ITEM_LSN: HeaderName = HeaderName::from_static("x-ms-item-lsn");
-const LAZY_PROGRESS: HeaderName =
-    HeaderName::from_static("x-ms-documentdb-collection-lazy-indexing-progress");
 const LSN: HeaderName = HeaderName::from_static("lsn");
 const MIN_THROUGHPUT: HeaderName = HeaderName::from_static("x-ms-cosmos-min-throughput");
 const QUERY_METRICS: HeaderName = HeaderName::from_static("x-ms-documentdb-query-metrics");
@@ -185,7 +183,6 @@ fn succeed(response: &mut Response<Pieces>, success: Success, context: &Context<
     }
     if let Some(percent) = success.index_progress {
         headers.insert(INDEX_PROGRESS, u16::from(percent).into());
-        headers.insert(LAZY_PROGRESS, HeaderValue::from_static("-1"));
     }
     *response.status_mut() = status(success.status);
     *response.body_mut() = success.body;

@@ -20,6 +20,8 @@ pub(crate) enum Resource<'a> {
     Items(&'a str, &'a str),
     Item(&'a str, &'a str, &'a str),
     Ranges(&'a str, &'a str),
+    Conflicts(&'a str, &'a str),
+    Conflict(&'a str, &'a str),
     Offers,
     Offer(&'a str),
     /// A part of the service that dayfly does not have yet, and the verbs it
@@ -74,6 +76,8 @@ pub(crate) fn resource<'a>(segments: &'a [Cow<'a, str>]) -> Result<Resource<'a>>
         ["dbs", db, "colls", coll, "docs"] => Resource::Items(db, coll),
         ["dbs", db, "colls", coll, "docs", id] => Resource::Item(db, coll, id),
         ["dbs", db, "colls", coll, "pkranges"] => Resource::Ranges(db, coll),
+        ["dbs", db, "colls", coll, "conflicts"] => Resource::Conflicts(db, coll),
+        ["dbs", db, "colls", coll, "conflicts", _] => Resource::Conflict(db, coll),
         ["dbs", _, "colls", _, "operations", "partitionkeydelete"] => {
             Resource::NotYet("Deleting all items of a partition key", &["POST"])
         }
@@ -106,7 +110,6 @@ fn script(kind: &str) -> Result<Resource<'static>> {
         "sprocs" => Resource::NotYet("A stored procedure", CRUD),
         "triggers" => Resource::NotYet("A trigger", CRUD),
         "udfs" => Resource::NotYet("A user-defined function", CRUD),
-        "conflicts" => Resource::NotYet("The conflict feed", CRUD),
         _ => return Err(unknown()),
     })
 }

@@ -33,7 +33,7 @@ use dayfly_storage::tally::{Change, Count};
 use dayfly_storage::{Batch, Error, Result};
 
 pub(crate) use self::entry::{Owner, fits};
-pub(crate) use self::policies::{CHANGES_MAX, Index, Policies, PolicyChange};
+pub(crate) use self::policies::{Index, Policies, PolicyChange};
 use crate::keys::{self, EntryKind};
 use crate::operation::Indexing;
 use crate::record::Record;
@@ -63,6 +63,12 @@ impl Source {
         Source::new(record.text_bytes(), record.indexing)
     }
 
+    /// About how many bytes are held to know what it has in the index.
+    pub(crate) fn weight(&self) -> u64 {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.iter().map(|(_, indexed)| indexed.weight()).sum()
+    }
+
     /// What the item has in the index by these rules.
     pub(crate) fn by(&self, rules: &Arc<Rules>) -> Result<Indexed> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -82,6 +88,8 @@ pub(crate) struct Indexed {
     terms: Arc<Terms>,
     /// There is an index, and the item is not in it.
     is_left_out: bool,
+    /// About how many bytes a commit has that writes or removes all of it.
+    weight: u64,
 }
 
 impl Indexed {
@@ -92,17 +100,19 @@ impl Indexed {
             Indexing::Exclude => false,
         };
         if !rules.is_on() || !is_in {
-            return Ok(Indexed { terms: Arc::default(), is_left_out: rules.is_on() });
+            return Ok(Indexed { is_left_out: rules.is_on(), ..Indexed::default() });
         }
         let text = str::from_utf8(text).map_err(|_| unreadable())?;
-        let terms = Terms::of(text, rules).map_err(|_| unreadable())?;
-        Ok(Indexed { terms: Arc::new(terms), is_left_out: false })
+        let terms = Arc::new(Terms::of(text, rules).map_err(|_| unreadable())?);
+        let mut indexed = Indexed { terms, ..Indexed::default() };
+        indexed.weight =
+            indexed.all().map(|(_, term)| term.bytes().len() as u64 + ENTRY_BYTES).sum();
+        Ok(indexed)
     }
 
     /// About how many bytes a commit has that writes or removes all of it.
     pub(crate) fn weight(&self) -> u64 {
-        let bytes: usize = self.all().map(|(_, term)| term.bytes().len()).sum();
-        bytes as u64 + self.terms.len() as u64 * ENTRY_BYTES
+        self.weight
     }
 
     /// Writes the entries of a new item.

@@ -611,7 +611,8 @@ impl Plan for ItemPlan {
     }
 
     fn bytes(&self) -> usize {
-        self.body.as_ref().map_or(0, |body| body.text.len())
+        let index_bytes = |body: &Body| usize::try_from(body.source.weight()).unwrap_or_default();
+        self.body.as_ref().map_or(0, |body| body.text.len() + index_bytes(body))
     }
 }
 

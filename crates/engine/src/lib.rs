@@ -274,6 +274,12 @@ impl Engine {
                     |opened| containers::ranges(&opened, known.as_deref()),
                 ))
             }
+            Operation::ListConflicts { at } => {
+                self.view(&at, |opened| Ok(containers::conflicts(opened)))
+            }
+            Operation::FindConflict { at } => {
+                self.view(&at, |_| Err(catalog::not_found(ErrorKind::NotFound)))
+            }
             Operation::ListOffers { page } => self.look(|snapshot| offers::list(snapshot, &page)),
             Operation::ReadOffer { offer } => self.look(|snapshot| offers::read(snapshot, &offer)),
 

@@ -114,6 +114,17 @@ pub enum Operation {
         known: Option<String>,
     },
 
+    /// Shows the conflicts of a container: where there is one region, there are none.
+    ListConflicts {
+        /// Of which one.
+        at: ContainerScope,
+    },
+    /// Looks for one conflict, and finds none.
+    FindConflict {
+        /// Where.
+        at: ContainerScope,
+    },
+
     /// Shows the offers of the account.
     ListOffers {
         /// Which page.
@@ -328,6 +339,8 @@ pub enum Feed {
     Containers(String),
     /// The partition key ranges of a container.
     Ranges(ContainerScope),
+    /// The conflicts of a container, of which there are none.
+    Conflicts(ContainerScope),
     /// The offers of the account.
     Offers,
 }
@@ -346,6 +359,11 @@ pub struct Part {
 }
 
 impl Part {
+    /// Whether all of the container is meant.
+    pub fn is_everything(&self) -> bool {
+        self.partition_key.is_none() && !self.is_scoped()
+    }
+
     /// Whether the client says which ranges of keys it means.
     pub fn is_scoped(&self) -> bool {
         self.range.is_some() || self.start.is_some() || self.end.is_some()

@@ -3,6 +3,7 @@
 //! ```text
 //! reach.rs    which part of the container it can find anything in
 //! choose.rs   which way a query takes to its items
+//! known.rs    aggregates that the index knows by itself
 //! access.rs   the items on that way, one by one, with numbers.rs and ordered.rs
 //! item.rs     an item, as the query language sees it
 //! token.rs    where a page ended, as text
@@ -18,6 +19,7 @@ mod access;
 mod choose;
 mod feed;
 mod item;
+mod known;
 mod numbers;
 mod ordered;
 mod plan;
@@ -31,7 +33,7 @@ use dayfly_sql::Request;
 use dayfly_sql::run::{Added, Finished, Limits, Page, Program, Style};
 
 use self::access::{Access, Found};
-use self::choose::choose;
+use self::choose::{Chooser, choose};
 pub(crate) use self::feed::feed;
 use self::item::Row;
 pub(crate) use self::plan::plan;
@@ -77,12 +79,19 @@ fn run(shared: &Shared, opened: &Opened, asked: &QueryItems) -> Result<Reply> {
         |resume, ordered| Page::new(&program, opened.now(), flat, limits, resume, ordered);
     let mut figures = QueryFigures::default();
     let (finished, at) = if program.reads_items() {
-        let lenient = shared.settings.lenient_order_by;
-        let way = choose(opened, &shared.index, &program, &segments, lenient)?;
-        let after = resume.as_ref().and_then(|resume| resume.after.as_ref());
-        let access = Access::open(opened, &program, &way, segments, &at, after)?;
-        let page = new_page(resume, access.is_ordered());
-        look(opened, &program, page, access, &mut figures)?
+        let chooser = Chooser { opened, index: &shared.index };
+        let page = new_page(None, false);
+        let known = known::answer(&chooser, &program, &asked.part, &segments, page, &mut figures)?;
+        if let Some(finished) = known {
+            (finished, Place::Start)
+        } else {
+            let lenient = shared.settings.lenient_order_by;
+            let way = choose(&chooser, &program, &segments, lenient)?;
+            let after = resume.as_ref().and_then(|resume| resume.after.as_ref());
+            let access = Access::open(opened, &program, &way, segments, &at, after)?;
+            let page = new_page(resume, access.is_ordered());
+            look(opened, &program, page, access, &mut figures)?
+        }
     } else {
         alone(new_page(resume, false))?
     };

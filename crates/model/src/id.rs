@@ -22,7 +22,7 @@ pub fn check_resource_id(id: &str) -> Result<()> {
         return Err(invalid(id, "an id has at least one character"));
     }
     if id.chars().count() > RESOURCE_ID_MAX {
-        return Err(invalid(id, &format!("an id has at most {RESOURCE_ID_MAX} characters")));
+        return Err(too_long(id, RESOURCE_ID_MAX));
     }
     if id.contains(['/', '\\', '?', '#']) {
         return Err(invalid(id, "the characters '/', '\\', '?' and '#' are not allowed"));
@@ -39,7 +39,7 @@ pub fn check_item_id(id: &str) -> Result<()> {
         return Err(invalid(id, "an id has at least one character"));
     }
     if id.len() > ITEM_ID_MAX {
-        return Err(invalid(id, &format!("an id has at most {ITEM_ID_MAX} bytes")));
+        return Err(too_long(id, ITEM_ID_MAX + 1));
     }
     if id.contains(['/', '\\']) {
         return Err(invalid(id, "the characters '/' and '\\' are not allowed"));
@@ -47,8 +47,17 @@ pub fn check_item_id(id: &str) -> Result<()> {
     Ok(())
 }
 
+/// As the service says it, which counts characters and bytes alike.
+fn too_long(id: &str, limit: usize) -> Error {
+    let shown: String = id.chars().take(RESOURCE_ID_MAX).collect();
+    Error::bad_request(format!(
+        "The input name '{shown}...' is invalid. Ensure to provide a unique non-empty string less \
+         than '{limit}' characters."
+    ))
+}
+
 fn invalid(id: &str, reason: &str) -> Error {
-    // An id that is too long is not repeated whole.
+    // A long id is not repeated whole.
     let shown: String = id.chars().take(RESOURCE_ID_MAX).collect();
     let more = if shown.len() < id.len() { "..." } else { "" };
     Error::bad_request(format!("The id '{shown}{more}' is invalid: {reason}."))
@@ -88,6 +97,7 @@ mod tests {
         );
         let long = check_item_id(&"a".repeat(5000)).unwrap_err().message;
         let shown = "a".repeat(255);
-        assert_eq!(long, format!("The id '{shown}...' is invalid: an id has at most 1023 bytes."));
+        let limit = "Ensure to provide a unique non-empty string less than '1024' characters.";
+        assert_eq!(long, format!("The input name '{shown}...' is invalid. {limit}"));
     }
 }

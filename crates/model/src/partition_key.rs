@@ -71,9 +71,9 @@ impl PartitionKey {
         item: &(impl Lookup + ?Sized),
     ) -> Result<PartitionKey> {
         let mut components = Vec::with_capacity(definition.paths.len());
-        for (path, text) in definition.paths.iter().zip(&definition.texts) {
+        for path in &definition.paths {
             components.push(match item.at(path) {
-                Some(value) => Component::of(value, text)?,
+                Some(value) => Component::of(value)?,
                 None => Component::Undefined,
             });
         }
@@ -164,8 +164,9 @@ impl Component {
         Ok(Component::String(string))
     }
 
-    /// The component that stands under `path` in an item.
-    fn of(value: &RawValue, path: &str) -> Result<Component> {
+    /// The component that an item has. An object and an array are no key, which
+    /// is as good as absent.
+    fn of(value: &RawValue) -> Result<Component> {
         let text = value.get();
         let broken = |_| Error::new(ErrorKind::Internal, format!("'{text}' is not a JSON value."));
         match text.as_bytes().first() {
@@ -173,10 +174,7 @@ impl Component {
             Some(b't') => Ok(Component::Bool(true)),
             Some(b'f') => Ok(Component::Bool(false)),
             Some(b'"') => Component::string(serde_json::from_str(text).map_err(broken)?),
-            Some(b'{' | b'[') => Err(Error::bad_request(format!(
-                "The value under the partition key path '{path}' is an object or an array. \
-                 A partition key is a string, a number, a boolean, null or absent."
-            ))),
+            Some(b'{' | b'[') => Ok(Component::Undefined),
             _ => serde_json::from_str(text).map(Component::Number).map_err(broken),
         }
     }

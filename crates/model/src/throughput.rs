@@ -28,6 +28,8 @@ pub enum Throughput {
     Autoscale {
         /// The most it scales to.
         max: u32,
+        /// By how many percent the service would raise the maximum; only kept.
+        increment: Option<u32>,
     },
 }
 
@@ -62,7 +64,7 @@ impl Throughput {
     pub fn max(self) -> u32 {
         match self {
             Throughput::Manual(throughput) => throughput,
-            Throughput::Autoscale { max } => max,
+            Throughput::Autoscale { max, .. } => max,
         }
     }
 
@@ -70,7 +72,7 @@ impl Throughput {
     pub fn min(self) -> u32 {
         match self {
             Throughput::Manual(throughput) => throughput,
-            Throughput::Autoscale { max } => max / 10,
+            Throughput::Autoscale { max, .. } => max / 10,
         }
     }
 
@@ -79,7 +81,7 @@ impl Throughput {
     pub fn least(self) -> u32 {
         match self {
             Throughput::Manual(throughput) => MANUAL_MIN.max(throughput.div_ceil(10_000) * 100),
-            Throughput::Autoscale { max } => AUTOSCALE_MIN.max(max.div_ceil(10_000) * 1_000),
+            Throughput::Autoscale { max, .. } => AUTOSCALE_MIN.max(max.div_ceil(10_000) * 1_000),
         }
     }
 
@@ -100,16 +102,18 @@ impl Throughput {
                 "maxConsumedStorageEverInKB": 0,
             }),
         );
-        if let Throughput::Autoscale { max } = self {
-            content.insert(
-                "offerAutopilotSettings".to_owned(),
-                json!({
-                    "tier": 0,
-                    "maximumTierThroughput": max,
-                    "autoUpgrade": false,
-                    "maxThroughput": max,
-                }),
-            );
+        if let Throughput::Autoscale { max, increment } = self {
+            let mut settings = json!({
+                "tier": 0,
+                "maximumTierThroughput": max,
+                "autoUpgrade": false,
+                "maxThroughput": max,
+            });
+            if let (Some(percent), Value::Object(settings)) = (increment, &mut settings) {
+                let policy = json!({"throughputPolicy": {"incrementPercent": percent}});
+                settings.insert("autoUpgradePolicy".to_owned(), policy);
+            }
+            content.insert("offerAutopilotSettings".to_owned(), settings);
         }
         Value::Object(content)
     }
@@ -125,17 +129,33 @@ impl Throughput {
     }
 
     fn autoscale(text: &str) -> Result<Throughput> {
-        let settings: Option<Value> = serde_json::from_str(text).ok();
-        let max = settings.as_ref().and_then(|settings| settings.get("maxThroughput")?.as_u64());
-        let max = max.and_then(|max| u32::try_from(max).ok());
+        let settings: Value = serde_json::from_str(text).unwrap_or_default();
+        let asked = settings.get("maxThroughput").and_then(Value::as_i64);
+        if let Some(low) = asked.filter(|asked| *asked < i64::from(AUTOSCALE_MIN)) {
+            return Err(Error::bad_request(format!(
+                "Requested throughput {low} is less than required minimum throughput \
+                 {AUTOSCALE_MIN}."
+            )));
+        }
+        let max = asked.and_then(|asked| u32::try_from(asked).ok());
         let max = max.filter(|max| is_step(*max, AUTOSCALE_MIN, 1_000));
-        max.map(|max| Throughput::Autoscale { max }).ok_or_else(|| {
+        let increment = settings.pointer(INCREMENT).map(percent).transpose().ok();
+        let read = max.zip(increment);
+        read.map(|(max, increment)| Throughput::Autoscale { max, increment }).ok_or_else(|| {
             Error::bad_request(format!(
                 "The autopilot settings '{text}' are invalid. Give a maxThroughput from \
-                 {AUTOSCALE_MIN} to {MAX}, in steps of 1000."
+                 {AUTOSCALE_MIN} to {MAX}, in steps of 1000, and an incrementPercent, if any, \
+                 that is a number from 0 on."
             ))
         })
     }
+}
+
+/// Where the percentage stands in the settings.
+const INCREMENT: &str = "/autoUpgradePolicy/throughputPolicy/incrementPercent";
+
+fn percent(value: &Value) -> Result<u32, ()> {
+    value.as_u64().and_then(|percent| u32::try_from(percent).ok()).ok_or(())
 }
 
 fn is_step(ru: u32, min: u32, step: u32) -> bool {
@@ -154,8 +174,12 @@ mod tests {
             (None, None, None),
             (Some("400"), None, Some(Manual(400))),
             (Some("1000000"), None, Some(Manual(1_000_000))),
-            (None, Some(autopilot), Some(Autoscale { max: 4000 })),
-            (None, Some(r#"{"maxThroughput":1000}"#), Some(Autoscale { max: 1000 })),
+            (None, Some(autopilot), Some(Autoscale { max: 4000, increment: Some(10) })),
+            (
+                None,
+                Some(r#"{"maxThroughput":1000}"#),
+                Some(Autoscale { max: 1000, increment: None }),
+            ),
         ] {
             assert_eq!(Throughput::parse(manual, autoscale), Ok(expected));
         }
@@ -172,15 +196,23 @@ mod tests {
             "",
             "4000",
             "{}",
-            r#"{"maxThroughput":500}"#,
             r#"{"maxThroughput":1500}"#,
             r#"{"maxThroughput":1001000}"#,
             r#"{"maxThroughput":"4000"}"#,
-            r#"{"maxThroughput":-1000}"#,
+            r#"{"maxThroughput":1000,"autoUpgradePolicy":{"throughputPolicy":{"incrementPercent":-1}}}"#,
         ] {
             let error = Throughput::parse(None, Some(autoscale)).unwrap_err();
             assert!(
                 error.message.starts_with(&format!("The autopilot settings '{autoscale}' are"))
+            );
+        }
+        for low in [-200, 0, 500] {
+            let settings = json!({"maxThroughput": low}).to_string();
+            assert_eq!(
+                Throughput::parse(None, Some(&settings)).unwrap_err().message,
+                format!(
+                    "Requested throughput {low} is less than required minimum throughput 1000."
+                )
             );
         }
         assert!(Throughput::parse(Some("400"), Some(r#"{"maxThroughput":4000}"#)).is_err());
@@ -193,10 +225,15 @@ mod tests {
             r#"{"offerThroughput":400,"offerIsRUPerMinuteThroughputEnabled":false,"offerMinimumThroughputParameters":{"maxThroughputEverProvisioned":400,"maxConsumedStorageEverInKB":0}}"#
         );
         assert_eq!(
-            Autoscale { max: 4000 }.to_content().to_string(),
+            Autoscale { max: 4000, increment: None }.to_content().to_string(),
             r#"{"offerThroughput":400,"offerIsRUPerMinuteThroughputEnabled":false,"offerMinimumThroughputParameters":{"maxThroughputEverProvisioned":4000,"maxConsumedStorageEverInKB":0},"offerAutopilotSettings":{"tier":0,"maximumTierThroughput":4000,"autoUpgrade":false,"maxThroughput":4000}}"#
         );
-        for throughput in [Manual(500), Autoscale { max: 20_000 }] {
+        let raised = Autoscale { max: 5000, increment: Some(0) };
+        assert_eq!(
+            raised.to_content()["offerAutopilotSettings"]["autoUpgradePolicy"],
+            json!({"throughputPolicy": {"incrementPercent": 0}})
+        );
+        for throughput in [Manual(500), Autoscale { max: 20_000, increment: None }, raised] {
             assert_eq!(Throughput::from_content(&throughput.to_content()), Ok(throughput));
         }
         assert!(Throughput::from_content(&json!({})).is_err());
@@ -207,6 +244,6 @@ mod tests {
     fn autoscale_counts_its_maximum() {
         assert_eq!(Manual(10_000).ranges(), 1);
         assert_eq!(Manual(10_100).ranges(), 2);
-        assert_eq!(Autoscale { max: 30_000 }.ranges(), 5);
+        assert_eq!(Autoscale { max: 30_000, increment: None }.ranges(), 5);
     }
 }

@@ -27,7 +27,7 @@ use dayfly_model::value::Value;
 
 pub use self::page::{Added, After, Finished, Limits, Page, Resume, SortPlace};
 pub use self::program::{OrderKey, Program, Style};
-pub use self::sieve::{IndexStep, Sieve, Span};
+pub use self::sieve::{Fact, IndexStep, Sieve, Span};
 
 /// An item, as a query sees it.
 pub trait Item {

@@ -35,8 +35,9 @@ use crate::record::{self, Record};
 /// How many buckets' policies are kept ready.
 const CACHE_BUCKETS: usize = 10_000;
 
-/// How many changes may be under way in a bucket.
-pub(crate) const CHANGES_MAX: usize = 16;
+/// How many stretches of old versions there may be in a bucket. A change adds one,
+/// or two if the one before has begun.
+const STRETCHES_MAX: usize = 32;
 
 /// Reads a row of a bucket.
 pub(crate) type Get<'a> = &'a dyn Fn(&[u8]) -> Result<Option<Bytes>>;
@@ -142,7 +143,7 @@ impl Policies {
 
     /// Whether another change would be one too many.
     pub(crate) fn is_crowded(&self) -> bool {
-        self.old.len() + 2 > 2 * CHANGES_MAX
+        self.old.len() + 2 > STRETCHES_MAX
     }
 
     /// The rules that new versions follow.

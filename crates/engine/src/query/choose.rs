@@ -58,13 +58,11 @@ pub(super) struct Route {
 
 /// Chooses the way of a query over some ranges of keys.
 pub(super) fn choose(
-    opened: &Opened,
-    index: &Index,
+    chooser: &Chooser<'_>,
     program: &Program,
     segments: &Segments,
     lenient: bool,
 ) -> Result<Way> {
-    let chooser = Chooser { opened, index };
     if !lenient {
         chooser.check_order(program)?;
     }
@@ -83,9 +81,10 @@ pub(super) fn choose(
     Ok(ordered.map_or(by_filter, Way::Ordered))
 }
 
-struct Chooser<'a> {
-    opened: &'a Opened,
-    index: &'a Index,
+/// What the choice depends on.
+pub(super) struct Chooser<'a> {
+    pub(super) opened: &'a Opened,
+    pub(super) index: &'a Index,
 }
 
 impl Chooser<'_> {
@@ -191,7 +190,7 @@ impl Chooser<'_> {
         })
     }
 
-    fn is_indexed(&self, path: &[IndexStep]) -> Result<bool> {
+    pub(super) fn is_indexed(&self, path: &[IndexStep]) -> Result<bool> {
         let steps: Vec<Step<'_>> = path.iter().map(step).collect();
         walk::is_indexed(self.index, &*self.opened.snapshot, &self.opened.container, &steps)
             .map_err(storage_failed)
@@ -332,12 +331,12 @@ fn step(step: &IndexStep) -> Step<'_> {
     }
 }
 
-fn number(path: &[IndexStep]) -> u64 {
+pub(super) fn number(path: &[IndexStep]) -> u64 {
     path_id(&path.iter().map(step).collect::<Vec<_>>())
 }
 
 /// The entries of a span. Long values are cut in the index.
-fn stretch(span: &Span) -> Stretch {
+pub(super) fn stretch(span: &Span) -> Stretch {
     let cut = |bytes: &[u8]| bytes.get(..VALUE_BYTES_MAX).unwrap_or(bytes).to_vec();
     let mut end = cut(&span.high);
     if span.high.len() > VALUE_BYTES_MAX {

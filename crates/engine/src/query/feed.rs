@@ -24,13 +24,17 @@ pub(crate) fn feed(clerk: &Clerk<'_>, asked: &QueryFeed) -> Reply {
                 let (rid, containers) = containers::all(snapshot, database)?;
                 (rid, "DocumentCollections", containers)
             }
-            Feed::Ranges(at) => match clerk.shared().enter(at, ErrorKind::OwnerNotFound) {
-                Ok(opened) => {
-                    let rid = opened.container.rid_text.to_string();
-                    (rid, "PartitionKeyRanges", containers::all_ranges(&opened))
+            Feed::Ranges(at) | Feed::Conflicts(at) => {
+                let opened = match clerk.shared().enter(at, ErrorKind::OwnerNotFound) {
+                    Ok(opened) => opened,
+                    Err(reply) => return Ok(reply),
+                };
+                let rid = opened.container.rid_text.to_string();
+                match &asked.feed {
+                    Feed::Ranges(_) => (rid, "PartitionKeyRanges", containers::all_ranges(&opened)),
+                    _ => (rid, "Conflicts", Vec::new()),
                 }
-                Err(reply) => return Ok(reply),
-            },
+            }
             Feed::Offers => (String::new(), "Offers", offers::all(snapshot)?),
         };
         let page = page(asked, &resources, catalog::now(snapshot))?;

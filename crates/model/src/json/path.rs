@@ -6,8 +6,8 @@ use crate::error::{Error, Result};
 
 /// The names of the properties to go through, from the top.
 ///
-/// A name stands as it is, or in double quotes when it has a slash or a quote
-/// in it; inside quotes, `\"` is a quote and `\\` a backslash.
+/// A name stands as it is, or in quotes, double or single, when it has a slash or
+/// a quote in it; inside quotes, `\"` is a quote and `\\` a backslash.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Path(Vec<String>);
 
@@ -17,15 +17,16 @@ impl Path {
         let mut segments = Vec::new();
         let mut rest = text;
         while let Some(segment) = rest.strip_prefix('/') {
-            let (name, after) = match segment.strip_prefix('"') {
-                Some(quoted) => read_quoted(quoted)
+            let quote = segment.chars().next().filter(|first| matches!(first, '"' | '\''));
+            let (name, after) = match quote {
+                Some(quote) => read_until(segment.get(1..).unwrap_or_default(), quote)
                     .ok_or_else(|| invalid(text, "a quoted name has no closing quote"))?,
                 None => read_plain(segment),
             };
             if name.is_empty() {
                 return Err(invalid(text, "a name is empty"));
             }
-            if !segment.starts_with('"') {
+            if quote.is_none() {
                 check_plain(text, &name)?;
             }
             segments.push(name);
@@ -47,7 +48,9 @@ impl fmt::Display for Path {
     /// As it is read; with quotes only where they are needed.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for name in &self.0 {
-            let plain = !name.contains(['/', '"']) && !matches!(name.as_str(), "*" | "?" | "[]");
+            let plain = !name.contains(['/', '"'])
+                && !name.starts_with('\'')
+                && !matches!(name.as_str(), "*" | "?" | "[]");
             if plain {
                 write!(f, "/{name}")?;
             } else {
@@ -64,15 +67,19 @@ fn read_plain(segment: &str) -> (String, &str) {
     (name.to_owned(), after)
 }
 
-/// The name up to the closing quote, and the rest.
+/// The name up to the closing double quote, and the rest.
 pub(crate) fn read_quoted(quoted: &str) -> Option<(String, &str)> {
+    read_until(quoted, '"')
+}
+
+fn read_until(quoted: &str, quote: char) -> Option<(String, &str)> {
     let mut name = String::new();
     let mut chars = quoted.chars();
     loop {
         match chars.next()? {
-            '"' => return Some((name, chars.as_str())),
+            end if end == quote => return Some((name, chars.as_str())),
             '\\' => match chars.next()? {
-                escaped @ ('"' | '\\') => name.push(escaped),
+                escaped if escaped == quote || escaped == '\\' => name.push(escaped),
                 other => name.extend(['\\', other]),
             },
             other => name.push(other),
@@ -108,6 +115,11 @@ mod tests {
             ("/\"a/b\"", &["a/b"]),
             (r#"/"a\"b"/"c\\d""#, &["a\"b", "c\\d"]),
             ("/\"*\"", &["*"]),
+            ("/'a b'/c", &["a b", "c"]),
+            (r#"/'level" 1*()'/'le/vel2'"#, &["level\" 1*()", "le/vel2"]),
+            (r"/'a\'b'", &["a'b"]),
+            (r#"/"'a'""#, &["'a'"]),
+            ("/it's", &["it's"]),
             ("/a-b", &["a-b"]),
         ];
         for (text, expected) in cases {
@@ -126,6 +138,8 @@ mod tests {
             ("/a/", "a name is empty"),
             ("//a", "a name is empty"),
             ("/\"\"", "a name is empty"),
+            ("/'a", "a quoted name has no closing quote"),
+            ("/''", "a name is empty"),
             ("/\"a", "a quoted name has no closing quote"),
             ("/\"a\"b", "every name starts with a slash"),
             ("/a\"b", "a quote stands inside a name"),

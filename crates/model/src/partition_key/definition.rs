@@ -46,6 +46,8 @@ pub struct PartitionKeyDefinition {
     pub kind: Kind,
     /// Which hash.
     pub version: Version,
+    /// Whether the version is shown: it is when it was given, or is not 1.
+    pub shows_version: bool,
     /// Whether the container was made without a definition.
     pub system_key: bool,
 }
@@ -58,6 +60,7 @@ impl PartitionKeyDefinition {
             texts: vec![SYSTEM_PATH.to_owned()],
             kind: Kind::Hash,
             version: Version::V2,
+            shows_version: true,
             system_key: true,
         }
     }
@@ -71,9 +74,12 @@ impl PartitionKeyDefinition {
         let version = read_version(members.get("version"), kind)?;
         let texts = read_texts(members.get("paths"))?;
         let most = if kind == Kind::Hash { 1 } else { PATHS_MAX };
-        if texts.is_empty() || texts.len() > most {
+        if texts.is_empty() {
+            return Err(invalid("there is no path".to_owned()));
+        }
+        if texts.len() > most {
             return Err(invalid(format!(
-                "there are {} paths; kind '{}' has 1 to {most}",
+                "Too many partition key paths: there are {}, and kind '{}' has at most {most}",
                 texts.len(),
                 kind.name()
             )));
@@ -85,7 +91,9 @@ impl PartitionKeyDefinition {
             }
         }
         let system_key = members.get("systemKey").is_some_and(|value| *value == Value::Bool(true));
-        Ok(PartitionKeyDefinition { paths, texts, kind, version, system_key })
+        let given = members.get("version").is_some_and(|version| !version.is_null());
+        let shows_version = given || version != Version::V1;
+        Ok(PartitionKeyDefinition { paths, texts, kind, version, shows_version, system_key })
     }
 
     /// As `partitionKey` is written.
@@ -93,8 +101,7 @@ impl PartitionKeyDefinition {
         let mut members = Map::new();
         members.insert("paths".to_owned(), json!(self.texts));
         members.insert("kind".to_owned(), json!(self.kind.name()));
-        // The service leaves version 1 out.
-        if self.version != Version::V1 {
+        if self.shows_version {
             members.insert("version".to_owned(), json!(self.version.number()));
         }
         if self.system_key {
@@ -185,6 +192,7 @@ mod tests {
         for (given, echo) in [
             (r#"{"paths":["/a"]}"#, r#"{"paths":["/a"],"kind":"Hash"}"#),
             (r#"{"paths":["/a/b"],"kind":"Hash"}"#, r#"{"paths":["/a/b"],"kind":"Hash"}"#),
+            (r#"{"paths":["/a"],"version":1}"#, r#"{"paths":["/a"],"kind":"Hash","version":1}"#),
             (
                 r#"{"version":2,"kind":"Hash","paths":["/id"],"systemKey":false}"#,
                 r#"{"paths":["/id"],"kind":"Hash","version":2}"#,
@@ -222,12 +230,15 @@ mod tests {
             ("[]", "'[]' is not an object"),
             ("{}", "there is no list of paths"),
             (r#"{"paths":"/a"}"#, "there is no list of paths"),
-            (r#"{"paths":[]}"#, "there are 0 paths; kind 'Hash' has 1 to 1"),
+            (r#"{"paths":[]}"#, "there is no path"),
             (r#"{"paths":[1]}"#, "the path 1 is not a string"),
-            (r#"{"paths":["/a","/b"]}"#, "there are 2 paths; kind 'Hash' has 1 to 1"),
+            (
+                r#"{"paths":["/a","/b"]}"#,
+                "Too many partition key paths: there are 2, and kind 'Hash' has at most 1",
+            ),
             (
                 r#"{"paths":["/a","/b","/c","/d"],"kind":"MultiHash"}"#,
-                "there are 4 paths; kind 'MultiHash' has 1 to 3",
+                "Too many partition key paths: there are 4, and kind 'MultiHash' has at most 3",
             ),
             (r#"{"paths":["/a","/\"a\""],"kind":"MultiHash"}"#, "the path '/a' is there twice"),
             (

@@ -71,12 +71,10 @@ fn keys_are_taken_out_of_items() {
         (r#"{"a":{}}"#, "[{}]"),
         (r#"{"a":1}"#, "[{}]"),
         ("{}", "[{}]"),
+        (r#"{"a":{"b":{"c":1}}}"#, "[{}]"),
+        (r#"{"a":{"b":["x"]}}"#, "[{}]"),
     ] {
         assert_eq!(PartitionKey::extract(&one, item).unwrap().to_json(), expected, "{item}");
-    }
-    for item in [r#"{"a":{"b":{}}}"#, r#"{"a":{"b":[]}}"#] {
-        let error = PartitionKey::extract(&one, item).unwrap_err();
-        assert!(error.message.contains("'/a/b'"), "{error}");
     }
     let three = definition(json!({"paths": ["/a", "/b", "/c"], "kind": "MultiHash"}));
     let key = PartitionKey::extract(&three, r#"{"c":3,"a":"x"}"#).unwrap();

@@ -8,11 +8,11 @@
 use std::collections::{BTreeMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
 
-use dayfly_model::value::order;
+use dayfly_model::value::{Value, order};
 use dayfly_model::{Result, Timestamp};
 
 use super::Item;
-use super::aggregate::{Groups, kept};
+use super::aggregate::{GroupValues, Groups, kept};
 use super::evaluate::{Loaded, Run, Scope, refused};
 use super::program::{OrderKey, Program, Style};
 use super::rows::Flow;
@@ -195,6 +195,13 @@ impl<'p> Page<'p> {
         self.add_rows(Some(&loaded), tie)
     }
 
+    /// Finishes the page of a query without groups whose aggregates are known.
+    pub fn finish_with(mut self, aggregates: Vec<Value>) -> Result<Finished> {
+        self.gathered = Gathered::Nothing;
+        self.write_group(&GroupValues { keys: Vec::new(), aggregates })?;
+        Ok(Finished { rows: self.rows, count: self.count, resume: None })
+    }
+
     /// Adds the row of a query that reads no items.
     pub fn add_nothing(&mut self) -> Result<Added> {
         self.add_rows(None, (0, 0))
@@ -310,21 +317,24 @@ impl<'p> Page<'p> {
     }
 
     fn write_groups(&mut self, groups: Groups) -> Result<()> {
-        let program = self.program;
         let mut seen = HashSet::new();
         for group in groups.into_values() {
-            let run = &self.run;
-            let scope = Scope { run, item: None, bound: None, group: Some(&group) };
-            let mut text = Vec::new();
-            if !program.select.projection.write(&scope, &mut text)? {
-                continue;
-            }
-            if program.distinct {
-                let key = order::key(&*program.select.projection.eval(&scope)?);
-                if !seen.insert(key) {
+            if self.program.distinct {
+                let scope = Scope { run: &self.run, item: None, bound: None, group: Some(&group) };
+                let value = self.program.select.projection.eval(&scope)?;
+                if !seen.insert(order::key(&value)) {
                     continue;
                 }
             }
+            self.write_group(&group)?;
+        }
+        Ok(())
+    }
+
+    fn write_group(&mut self, group: &GroupValues) -> Result<()> {
+        let scope = Scope { run: &self.run, item: None, bound: None, group: Some(group) };
+        let mut text = Vec::new();
+        if self.program.select.projection.write(&scope, &mut text)? {
             self.write_whole(&text)?;
         }
         Ok(())

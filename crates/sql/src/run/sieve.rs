@@ -14,6 +14,7 @@
 
 use dayfly_model::value::{Type, Value, order};
 
+use super::aggregate::Kind;
 use super::extract::Step;
 use super::program::{Code, Program, Select, Source};
 use crate::tree::{Operator, Sign, Use};
@@ -60,10 +61,50 @@ pub enum IndexStep {
     Items,
 }
 
+/// What an aggregate asks of an index that can answer it alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fact {
+    /// How many items there are, or how many have something at a path.
+    Count(Option<Vec<IndexStep>>),
+    /// The least value at a path.
+    Minimum(Vec<IndexStep>),
+    /// The greatest value at a path.
+    Maximum(Vec<IndexStep>),
+}
+
 impl Program {
     /// What an item must have to be of any use.
     pub fn sieve(&self) -> Sieve {
         Reader { program: self, places: Vec::new() }.select(&self.select)
+    }
+
+    /// Whether it has a filter.
+    pub fn is_filtered(&self) -> bool {
+        self.select.filter.is_some()
+    }
+
+    /// What its aggregates ask, if they are about whole items and nothing else is
+    /// selected.
+    pub fn facts(&self) -> Option<Vec<Fact>> {
+        let select = &self.select;
+        if !select.sources.is_empty() || !select.group_by.is_empty() || self.distinct {
+            return None;
+        }
+        let reader = Reader { program: self, places: Vec::new() };
+        let single =
+            |code: &Code| reader.place(code).filter(|path| !path.contains(&IndexStep::Items));
+        let fact = |(kind, code): &(Kind, Code)| match kind {
+            Kind::Count if code.as_constant().is_some_and(Value::is_defined) => {
+                Some(Fact::Count(None))
+            }
+            Kind::Count if matches!(code, Code::Whole) => Some(Fact::Count(None)),
+            Kind::Count => single(code).map(|path| Fact::Count(Some(path))),
+            Kind::Minimum => single(code).map(Fact::Minimum),
+            Kind::Maximum => single(code).map(Fact::Maximum),
+            _ => None,
+        };
+        let facts: Option<Vec<Fact>> = select.aggregates.iter().map(fact).collect();
+        facts.filter(|facts| !facts.is_empty())
     }
 }
 

@@ -1,0 +1,242 @@
+//! Aggregates that the index, or the count of the living, knows by itself.
+//!
+//! | query                                | answered by                           |
+//! |--------------------------------------|---------------------------------------|
+//! | COUNT(1), no filter                  | the life histogram                    |
+//! | COUNT(1), a filter that is one span  | counting the entries of the span      |
+//! | COUNT(c.a)                           | counting the entries of the path      |
+//! | MIN(c.a), MAX(c.a), no filter or a   | the first and last entries; the query |
+//! | span of c.a                          | is run over their items alone         |
+//!
+//! An entry that is counted is of an item that is alive: its stamp says so, or
+//! its item does.
+
+use dayfly_model::Result;
+use dayfly_model::indexing::rules::VALUE_BYTES_MAX;
+use dayfly_model::value::{Type, Value, order};
+use dayfly_sql::run::{Fact, Finished, IndexStep, Page, Program, Sieve, Span};
+use dayfly_storage::{Bucket, Direction};
+
+use super::access::{Segments, load};
+use super::choose::{Chooser, number, stretch};
+use super::item::Row;
+use crate::index::walk::{Entries, Entry, Stretch};
+use crate::keys::EntryKind;
+use crate::list;
+use crate::operation::Part;
+use crate::reply::{QueryFigures, storage_failed};
+use crate::ttl;
+
+/// How many entries are read at once.
+const CHUNK: usize = 512;
+
+/// The answer of a query, if it is known without looking at its items.
+pub(super) fn answer(
+    chooser: &Chooser<'_>,
+    program: &Program,
+    part: &Part,
+    segments: &Segments,
+    mut page: Page<'_>,
+    figures: &mut QueryFigures,
+) -> Result<Option<Finished>> {
+    let Some(facts) = program.facts() else { return Ok(None) };
+    let knower = Knower { chooser, part, segments, filter: filter_of(program) };
+    let Filter::Known(_) = knower.filter else { return Ok(None) };
+    if let Some(counts) = knower.counts(&facts, figures)? {
+        return page.finish_with(counts).map(Some);
+    }
+    let Some(items) = knower.extremes(&facts, figures)? else { return Ok(None) };
+    for (bucket, entry) in items {
+        let record = load(chooser.opened, bucket, &entry.item, entry.docno)?;
+        figures.items += 1;
+        figures.item_bytes += record.bytes();
+        let row = Row { record: &record, container: &chooser.opened.container };
+        page.add(&row, (bucket.0, record.docno))?;
+    }
+    page.finish().map(Some)
+}
+
+/// What a filter is to an index.
+enum Filter {
+    /// Nothing, or exactly a span.
+    Known(Option<Span>),
+    /// More than that.
+    Other,
+}
+
+fn filter_of(program: &Program) -> Filter {
+    if !program.is_filtered() {
+        return Filter::Known(None);
+    }
+    match program.sieve() {
+        Sieve::Span(span)
+            if span.exact
+                && span.low.len() <= VALUE_BYTES_MAX
+                && span.high.len() <= VALUE_BYTES_MAX =>
+        {
+            Filter::Known(Some(span))
+        }
+        _ => Filter::Other,
+    }
+}
+
+struct Knower<'a, 'c> {
+    chooser: &'a Chooser<'c>,
+    part: &'a Part,
+    segments: &'a Segments,
+    filter: Filter,
+}
+
+impl Knower<'_, '_> {
+    fn span(&self) -> Option<&Span> {
+        match &self.filter {
+            Filter::Known(span) => span.as_ref(),
+            Filter::Other => None,
+        }
+    }
+
+    /// The values of aggregates that are all counts.
+    fn counts(&self, facts: &[Fact], figures: &mut QueryFigures) -> Result<Option<Vec<Value>>> {
+        let mut counts = Vec::with_capacity(facts.len());
+        for fact in facts {
+            let Fact::Count(path) = fact else { return Ok(None) };
+            let Some(count) = self.count(path.as_deref(), figures)? else { return Ok(None) };
+            counts.push(Value::from(i64::try_from(count).unwrap_or(i64::MAX)));
+        }
+        Ok(Some(counts))
+    }
+
+    fn count(&self, path: Option<&[IndexStep]>, figures: &mut QueryFigures) -> Result<Option<u64>> {
+        let stretch = match (path, self.span()) {
+            (None, None) => return self.living(),
+            (None, Some(span)) => self.chooser.indexed(span)?,
+            (Some(path), Some(span)) if path == span.path => self.chooser.indexed(span)?,
+            (Some(_), Some(_)) => None,
+            (Some(path), None) => self.whole(path)?,
+        };
+        let Some(stretch) = stretch else { return Ok(None) };
+        let mut count = 0;
+        for (bucket, scope) in self.segments {
+            let mut entries = self.entries(*bucket, &stretch, Direction::Forward)?;
+            loop {
+                let page = entries.page(CHUNK).map_err(storage_failed)?;
+                if page.is_empty() {
+                    break;
+                }
+                count += page.iter().filter(|entry| scope.contains(&entry.item)).count() as u64;
+            }
+            figures.entries += entries.looked_at;
+        }
+        Ok(Some(count))
+    }
+
+    /// How many items are alive in the container, if all of it is meant.
+    fn living(&self) -> Result<Option<u64>> {
+        let opened = self.chooser.opened;
+        let all = list::segments(opened, &Part::default())?.1;
+        let meant = self.segments.iter().map(|(_, scope)| scope.0.len()).sum::<usize>();
+        let whole = self.part.is_everything() && meant == all.len();
+        if !whole {
+            return Ok(None);
+        }
+        let standing = ttl::standing(&*opened.snapshot, &opened.container)?;
+        Ok(Some(standing.live.items))
+    }
+
+    /// The items that decide aggregates that are all minima and maxima.
+    fn extremes(
+        &self,
+        facts: &[Fact],
+        figures: &mut QueryFigures,
+    ) -> Result<Option<Vec<(Bucket, Entry)>>> {
+        let mut items = Vec::new();
+        for fact in facts {
+            let (path, direction) = match fact {
+                Fact::Minimum(path) => (path, Direction::Forward),
+                Fact::Maximum(path) => (path, Direction::Backward),
+                Fact::Count(_) => return Ok(None),
+            };
+            let stretch = match self.span() {
+                None => self.whole(path)?,
+                Some(span) if span.path == *path => self.chooser.indexed(span)?,
+                Some(_) => None,
+            };
+            let Some(stretch) = stretch else { return Ok(None) };
+            let compound = vec![order::bounds(Type::Array).0];
+            // An array or an object makes the whole aggregate undefined.
+            let above =
+                Stretch { start: compound.clone().max(stretch.start.clone()), ..stretch.clone() };
+            let scalars = Stretch { end: compound.min(stretch.end.clone()), ..stretch };
+            for (stretch, direction) in [(above, Direction::Forward), (scalars, direction)] {
+                for (bucket, _) in self.segments {
+                    match self.first(*bucket, &stretch, direction, figures)? {
+                        Some(entry) if entry.is_cut && is_text(&entry) => {
+                            return Ok(None);
+                        }
+                        Some(entry) => items.push((*bucket, entry)),
+                        None => {}
+                    }
+                }
+            }
+        }
+        Ok(Some(items))
+    }
+
+    /// The first entry of a stretch, in this direction, whose item is meant.
+    fn first(
+        &self,
+        bucket: Bucket,
+        stretch: &Stretch,
+        direction: Direction,
+        figures: &mut QueryFigures,
+    ) -> Result<Option<Entry>> {
+        if stretch.start >= stretch.end {
+            return Ok(None);
+        }
+        let scope = self.segments.iter().find(|(known, _)| *known == bucket);
+        let mut entries = self.entries(bucket, stretch, direction)?;
+        loop {
+            let page = entries.page(16).map_err(storage_failed)?;
+            if page.is_empty() {
+                figures.entries += entries.looked_at;
+                return Ok(None);
+            }
+            let meant = |entry: &Entry| scope.is_some_and(|(_, scope)| scope.contains(&entry.item));
+            if let Some(entry) = page.into_iter().find(meant) {
+                figures.entries += entries.looked_at;
+                return Ok(Some(entry));
+            }
+        }
+    }
+
+    fn entries(
+        &self,
+        bucket: Bucket,
+        stretch: &Stretch,
+        direction: Direction,
+    ) -> Result<Entries<'_>> {
+        Entries::new(&*self.chooser.opened.snapshot, bucket, stretch, direction)
+            .map_err(storage_failed)
+    }
+
+    /// All entries of a path, if it is indexed.
+    fn whole(&self, path: &[IndexStep]) -> Result<Option<Stretch>> {
+        if !self.chooser.is_indexed(path)? {
+            return Ok(None);
+        }
+        let (start, end) = (vec![order::bounds(Type::Null).0], vec![order::PAST]);
+        Ok(Some(Stretch { kind: EntryKind::Value, path: number(path), start, end }))
+    }
+}
+
+impl Chooser<'_> {
+    /// The entries of a span, if its path is indexed.
+    fn indexed(&self, span: &Span) -> Result<Option<Stretch>> {
+        Ok(self.is_indexed(&span.path)?.then(|| stretch(span)))
+    }
+}
+
+fn is_text(entry: &Entry) -> bool {
+    let (first, past) = order::bounds(Type::String);
+    entry.value.first().is_some_and(|kind| (first..past).contains(kind))
+}
