@@ -252,3 +252,69 @@ def test_the_largest_ttl_is_accepted(make_container, server, lives):
     container.create_item({"id": "a", "pk": "x", "ttl": 2**31 - 1})
     server.advance(30 * YEAR)
     assert lives(container)
+
+
+# Queries, and what they show when these of the items `a`, `b` and `c` live.
+QUERIES = [
+    ("SELECT VALUE c.id FROM c WHERE c.id = 'a'", lambda living: ["a"] if "a" in living else []),
+    ("SELECT VALUE c.id FROM c ORDER BY c.n", lambda living: living),
+    ("SELECT TOP 5 VALUE c.id FROM c ORDER BY c.n DESC", lambda living: living[::-1]),
+    ("SELECT VALUE c.id FROM c WHERE c.n >= 0 ORDER BY c.id", lambda living: living),
+    ("SELECT DISTINCT VALUE c.id FROM c ORDER BY c.id", lambda living: living),
+    ("SELECT VALUE c.id FROM c JOIN t IN c.tags ORDER BY c.id", lambda living: living),
+    ("SELECT VALUE MIN(c.id) FROM c", lambda living: living[:1]),
+    ("SELECT VALUE COUNT(1) FROM c", lambda living: [len(living)]),
+    ("SELECT VALUE SUM(c.n) FROM c", lambda living: [sum(map("abc".index, living))]),
+    (
+        "SELECT COUNT(1) AS n, c.tags FROM c GROUP BY c.tags",
+        lambda living: [{"n": len(living), "tags": ["t"]}],
+    ),
+]
+
+
+def ask(container, query, **options):
+    return list(container.query_items(query, enable_cross_partition_query=True, **options))
+
+
+@pytest.mark.parametrize("throughput", [400, 20000], ids=["one range", "four ranges"])
+def test_an_expired_item_is_in_no_query_from_its_second_on(make_container, server, throughput):
+    container = make_container(default_ttl=100, offer_throughput=throughput)
+    for n, ttl in enumerate([{"ttl": 50}, {}, {"ttl": -1}]):
+        item = {"id": "abc"[n], "pk": f"pk-{n}", "n": n, "tags": ["t"]}
+        container.create_item({**item, **ttl})
+
+    for seconds, living in [(49, "abc"), (1, "bc"), (49, "bc"), (1, "c")]:
+        server.advance(seconds)
+        assert sorted(ask(container, "SELECT VALUE c.id FROM c")) == list(living)
+        for query, expected in QUERIES:
+            assert ask(container, query) == expected(list(living)), query
+
+
+def test_an_expired_item_is_not_among_many_that_are_read(make_container, server):
+    container = make_container(default_ttl=-1, offer_throughput=20000)
+    wanted = []
+    for n in range(20):
+        container.create_item({"id": str(n), "pk": f"pk-{n % 5}", "ttl": 10 + n % 2})
+        wanted.append((str(n), f"pk-{n % 5}"))
+
+    server.advance(9)
+    assert [item["id"] for item in container.read_items(wanted)] == [str(n) for n in range(20)]
+    server.advance(1)
+    assert [item["id"] for item in container.read_items(wanted)] == [
+        str(n) for n in range(1, 20, 2)
+    ]
+
+
+@pytest.mark.parametrize("query", ["SELECT * FROM c", "SELECT * FROM c ORDER BY c.n"])
+def test_what_expires_between_two_pages_is_not_on_the_second(make_container, server, query):
+    container = make_container(default_ttl=-1, offer_throughput=20000)
+    for n in range(20):
+        container.create_item({"id": str(n), "pk": str(n), "n": n, "ttl": 10 + n % 2})
+
+    pages = container.query_items(query, enable_cross_partition_query=True, max_item_count=8)
+    pages = pages.by_page()
+    first = [item["id"] for item in next(pages)]
+    server.advance(10)
+    rest = [item["id"] for page in pages for item in page]
+    assert len(first) == 8
+    assert sorted(rest, key=int) == [str(n) for n in range(1, 20, 2) if str(n) not in first]
