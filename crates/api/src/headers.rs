@@ -27,6 +27,8 @@ pub(crate) mod name {
         HeaderName::from_static("x-ms-cosmos-is-batch-request");
     pub(crate) const IS_QUERY_PLAN_REQUEST: HeaderName =
         HeaderName::from_static("x-ms-cosmos-is-query-plan-request");
+    pub(crate) const QUERY_FEATURES: HeaderName =
+        HeaderName::from_static("x-ms-cosmos-supported-query-features");
     pub(crate) const OFFER_AUTOPILOT_SETTINGS: HeaderName =
         HeaderName::from_static("x-ms-cosmos-offer-autopilot-settings");
     pub(crate) const MS_DATE: HeaderName = HeaderName::from_static("x-ms-date");
@@ -43,7 +45,15 @@ pub(crate) mod name {
     pub(crate) const PRE_TRIGGER_INCLUDE: HeaderName =
         HeaderName::from_static("x-ms-documentdb-pre-trigger-include");
     pub(crate) const QUERY: HeaderName = HeaderName::from_static("x-ms-documentdb-query");
+    pub(crate) const CROSS_PARTITION: HeaderName =
+        HeaderName::from_static("x-ms-documentdb-query-enablecrosspartition");
+    pub(crate) const ENABLE_SCAN: HeaderName =
+        HeaderName::from_static("x-ms-documentdb-query-enable-scan");
+    pub(crate) const QUERY_METRICS: HeaderName =
+        HeaderName::from_static("x-ms-documentdb-populatequerymetrics");
     pub(crate) const END_EPK: HeaderName = HeaderName::from_static("x-ms-end-epk");
+    pub(crate) const INDEXING_DIRECTIVE: HeaderName =
+        HeaderName::from_static("x-ms-indexing-directive");
     pub(crate) const MAX_ITEM_COUNT: HeaderName = HeaderName::from_static("x-ms-max-item-count");
     pub(crate) const OFFER_THROUGHPUT: HeaderName =
         HeaderName::from_static("x-ms-offer-throughput");

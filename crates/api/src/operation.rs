@@ -3,7 +3,8 @@
 
 use bytes::Bytes;
 use dayfly_engine::operation::{
-    Act, Condition, ContainerScope, ItemAddress, Operation, Page, Part, Replacement, WriteItem,
+    Act, Condition, ContainerScope, Feed, Indexing, ItemAddress, Operation, Page, Part, PlanQuery,
+    QueryFeed, QueryItems, Replacement, WriteItem,
 };
 use dayfly_model::epk::{self, Epk};
 use dayfly_model::json::{self, ObjectText};
@@ -63,7 +64,7 @@ pub(crate) fn read(request: &Request<'_>, resource: Resource<'_>) -> Result<Oper
     match (resource, verb(request.method)) {
         (Resource::Databases, "GET") => Ok(Operation::ListDatabases { page: page(request)? }),
         (Resource::Databases, "POST") if request.is_query()? => {
-            Ok(Operation::QueryDatabases { query: request.body.to_vec() })
+            query_feed(request, Feed::Databases)
         }
         (Resource::Databases, "POST") => Ok(Operation::CreateDatabase {
             id: database::parse(request.body)?,
@@ -83,10 +84,7 @@ pub(crate) fn read(request: &Request<'_>, resource: Resource<'_>) -> Result<Oper
             Ok(Operation::ListContainers { database, page: page(request)? })
         }
         (Resource::Containers(database), "POST") if request.is_query()? => {
-            Ok(Operation::QueryContainers {
-                database: database.to_owned(),
-                query: request.body.to_vec(),
-            })
+            query_feed(request, Feed::Containers(database.to_owned()))
         }
         (Resource::Containers(database), "POST") => Ok(Operation::CreateContainer {
             database: database.to_owned(),
@@ -136,7 +134,9 @@ pub(crate) fn read(request: &Request<'_>, resource: Resource<'_>) -> Result<Oper
             at: scope(request, database, container)?,
             known: request.headers.owned(&name::IF_NONE_MATCH)?,
         }),
-        (Resource::Ranges(..), "POST") => Err(Error::not_yet("A query of partition key ranges")),
+        (Resource::Ranges(database, container), "POST") => {
+            query_feed(request, Feed::Ranges(scope(request, database, container)?))
+        }
 
         (Resource::Conflicts(database, container), "GET") => {
             Ok(Operation::ListConflicts { at: scope(request, database, container)?, query: None })
@@ -150,7 +150,7 @@ pub(crate) fn read(request: &Request<'_>, resource: Resource<'_>) -> Result<Oper
         }
 
         (Resource::Offers, "GET") => Ok(Operation::ListOffers { page: page(request)? }),
-        (Resource::Offers, "POST") => Ok(Operation::QueryOffers { query: request.body.to_vec() }),
+        (Resource::Offers, "POST") => query_feed(request, Feed::Offers),
         (Resource::Offer(offer), "GET") => Ok(Operation::ReadOffer { offer: offer.to_owned() }),
         (Resource::Offer(_), "PUT") => Err(Error::not_yet("Changing the throughput of an offer")),
 
@@ -214,11 +214,11 @@ fn post_item(request: &Request<'_>, at: ContainerScope) -> Result<Operation> {
         return Err(Error::not_yet("A batch"));
     }
     if headers.flag(&name::IS_QUERY_PLAN_REQUEST)? {
-        return Err(Error::not_yet("A query plan"));
+        let features = headers.owned(&name::QUERY_FEATURES)?.unwrap_or_default();
+        return Ok(Operation::PlanQuery(PlanQuery { at, query: request.body.to_vec(), features }));
     }
     if request.is_query()? {
-        let (query, part, page) = (request.body.to_vec(), part(request)?, page(request)?);
-        return Ok(Operation::QueryItems { at, query, part, page });
+        return query_items(request, at);
     }
     let body = item(request)?;
     let upsert = headers.flag(&name::IS_UPSERT)?;
@@ -238,7 +238,43 @@ fn write_item(request: &Request<'_>, at: ContainerScope, act: Act) -> Result<Ope
         partition_key: partition_key(request)?,
         condition: condition(request)?,
         minimal: minimal(request)?,
+        indexing: indexing(request)?,
     }))
+}
+
+fn query_items(request: &Request<'_>, at: ContainerScope) -> Result<Operation> {
+    let headers = &request.headers;
+    Ok(Operation::QueryItems(QueryItems {
+        at,
+        query: request.body.to_vec(),
+        part: part(request)?,
+        page: page(request)?,
+        cross_partition: headers.flag(&name::CROSS_PARTITION)?,
+        scan: headers.flag(&name::ENABLE_SCAN)?,
+        metrics: headers.flag(&name::QUERY_METRICS)?,
+    }))
+}
+
+fn query_feed(request: &Request<'_>, feed: Feed) -> Result<Operation> {
+    let query = request.body.to_vec();
+    Ok(Operation::QueryFeed(QueryFeed { feed, query, page: page(request)? }))
+}
+
+/// Whether the item is to be in the index.
+fn indexing(request: &Request<'_>) -> Result<Indexing> {
+    let directive = request.headers.text(&name::INDEXING_DIRECTIVE)?;
+    match directive.as_deref() {
+        None => Ok(Indexing::ByPolicy),
+        Some(text) if text.is_empty() || text.eq_ignore_ascii_case("Default") => {
+            Ok(Indexing::ByPolicy)
+        }
+        Some(text) if text.eq_ignore_ascii_case("Include") => Ok(Indexing::Include),
+        Some(text) if text.eq_ignore_ascii_case("Exclude") => Ok(Indexing::Exclude),
+        Some(text) => Err(Error::bad_request(format!(
+            "The header 'x-ms-indexing-directive' has the value '{text}', but must be 'Default', \
+             'Include' or 'Exclude'."
+        ))),
+    }
 }
 
 fn item(request: &Request<'_>) -> Result<ObjectText> {

@@ -10,7 +10,7 @@ use std::cell::RefCell;
 use std::time::Duration;
 
 use bytes::Bytes;
-use dayfly_engine::reply::{Count, Pieces, Place, Reply, Success};
+use dayfly_engine::reply::{Count, Pieces, Place, QueryFigures, Reply, Success};
 use dayfly_model::{Error, Timestamp, session};
 use http::header::{DATE, ETAG, HeaderMap, HeaderName, HeaderValue};
 use http::{Response, StatusCode};
@@ -28,6 +28,7 @@ const ITEM_COUNT: HeaderName = HeaderName::from_static("x-ms-item-count");
 const ITEM_LSN: HeaderName = HeaderName::from_static("x-ms-item-lsn");
 const LSN: HeaderName = HeaderName::from_static("lsn");
 const MIN_THROUGHPUT: HeaderName = HeaderName::from_static("x-ms-cosmos-min-throughput");
+const QUERY_METRICS: HeaderName = HeaderName::from_static("x-ms-documentdb-query-metrics");
 const RANGE_ID: HeaderName = HeaderName::from_static("x-ms-documentdb-partitionkeyrangeid");
 const REPLACE_PENDING: HeaderName = HeaderName::from_static("x-ms-offer-replace-pending");
 const REQUEST_CHARGE: HeaderName = HeaderName::from_static("x-ms-request-charge");
@@ -108,7 +109,7 @@ pub(crate) fn respond(reply: Reply, context: &Context<'_>) -> Response<Pieces> {
         container(response.headers_mut(), &place, context);
     }
     match outcome {
-        Ok(success) => succeed(&mut response, success),
+        Ok(success) => succeed(&mut response, success, context),
         Err(error) => fail(&mut response, &error, &context.activity_id),
     }
     response
@@ -151,7 +152,7 @@ fn container(headers: &mut HeaderMap, place: &Place, context: &Context<'_>) {
     }
 }
 
-fn succeed(response: &mut Response<Pieces>, success: Success) {
+fn succeed(response: &mut Response<Pieces>, success: Success, context: &Context<'_>) {
     let headers = response.headers_mut();
     if let Some(etag) = success.etag {
         take(headers, ETAG, etag);
@@ -165,6 +166,9 @@ fn succeed(response: &mut Response<Pieces>, success: Success) {
     if let Some(count) = success.item_count {
         headers.insert(ITEM_COUNT, count.into());
     }
+    if let Some(figures) = &success.query {
+        take(headers, QUERY_METRICS, metrics(figures, context.duration));
+    }
     if let Some(min) = success.throughput_min {
         headers.insert(MIN_THROUGHPUT, min.into());
         headers.insert(REPLACE_PENDING, HeaderValue::from_static("false"));
@@ -177,13 +181,29 @@ fn succeed(response: &mut Response<Pieces>, success: Success) {
         headers.insert(RESOURCE_QUOTA, HeaderValue::from_static(NO_QUOTA));
         take(headers, RESOURCE_USAGE, used(usage));
     }
-    if success.quota {
-        // Life stamps are always there, so no change of policy needs a pass
-        // over the items.
-        headers.insert(INDEX_PROGRESS, HeaderValue::from_static("100"));
+    if let Some(percent) = success.index_progress {
+        headers.insert(INDEX_PROGRESS, u16::from(percent).into());
     }
     *response.status_mut() = status(success.status);
     *response.body_mut() = success.body;
+}
+
+/// What a query did, as the service writes it. Time is measured as a whole, not
+/// in parts.
+fn metrics(figures: &QueryFigures, duration: Duration) -> String {
+    let total = milliseconds(duration);
+    let QueryFigures { items, item_bytes, rows, row_bytes, .. } = figures;
+    #[expect(clippy::cast_precision_loss, reason = "a page is small")]
+    let used = if *items == 0 { 1.0 } else { (*rows as f64 / *items as f64).min(1.0) };
+    format!(
+        "totalExecutionTimeInMs={total};queryCompileTimeInMs=0.00;\
+         queryLogicalPlanBuildTimeInMs=0.00;queryPhysicalPlanBuildTimeInMs=0.00;\
+         queryOptimizationTimeInMs=0.00;VMExecutionTimeInMs={total};indexLookupTimeInMs=0.00;\
+         instructionCount=0;documentLoadTimeInMs=0.00;systemFunctionExecuteTimeInMs=0.00;\
+         userFunctionExecuteTimeInMs=0.00;retrievedDocumentCount={items};\
+         retrievedDocumentSize={item_bytes};outputDocumentCount={rows};\
+         outputDocumentSize={row_bytes};writeOutputTimeInMs=0.00;indexUtilizationRatio={used:.2}"
+    )
 }
 
 /// What a container holds, as the service writes it: megabytes, kilobytes, items

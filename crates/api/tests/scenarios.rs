@@ -16,6 +16,7 @@
 //! jump 5000                      the wall clock shows this second, and no time has passed
 //! tick                           what the server does each second
 //! purge                          remove everything that is due
+//! background                     what the server does in the background, until it rests
 //! restart                        stop and start on the same data
 //! crash                          the process is killed, and started again
 //!

@@ -13,6 +13,7 @@ use dayfly_storage::{Batch, Bucket, Direction, KeyRange, Pair, Snapshot};
 
 use crate::catalog::{self, CatalogView, Container, ContainerRecord, Database};
 use crate::head::State;
+use crate::index::{self, Index};
 use crate::keys::{self, ItemKey};
 use crate::lives::Recounted;
 use crate::record::{FeedRow, Record, lsn_of};
@@ -49,7 +50,8 @@ impl Engine {
                 let container = Container::new(&database, record);
                 checked.containers += 1;
                 for bucket in container.buckets() {
-                    checked.items += bucket_is_whole(snapshot, &container, bucket)?;
+                    checked.items +=
+                        bucket_is_whole(snapshot, &self.shared.index, &container, bucket)?;
                 }
             }
         }
@@ -60,6 +62,7 @@ impl Engine {
 /// Makes every row anew from the items, and compares.
 fn bucket_is_whole(
     snapshot: &dyn Snapshot,
+    known: &Index,
     container: &Container,
     bucket: Bucket,
 ) -> Result<usize> {
@@ -69,6 +72,8 @@ fn bucket_is_whole(
     if state.epoch != container.record.epoch || installed != container.definition().ttl {
         return Err(broken(bucket, "the head does not have the container's definition"));
     }
+    let get = |key: &[u8]| snapshot.get(bucket, key);
+    let policies = known.policies(bucket, &get).map_err(storage_failed)?;
     let mut rows = HashMap::new();
     let mut made = Batch::default();
     let mut items = 0;
@@ -81,14 +86,21 @@ fn bucket_is_whole(
                     return Err(broken(bucket, "an item is newer than the head"));
                 }
                 check_place(container, bucket, &item, &record)?;
-                record.put(&mut made, &item.partition(record.id()), &item);
+                let indexed = policies.of_stored(&record, &get).map_err(storage_failed)?;
+                record.put(&mut made, &item.partition(record.id()), &item, &indexed);
                 items += 1;
             }
             rows.insert(key, value);
         }
     }
-    rows.remove(&keys::purge_cursor()[..]);
-    rows.remove(&keys::policy_history()[..]);
+    for other in [
+        keys::purge_cursor(),
+        keys::policy_history(),
+        keys::index_policies(),
+        keys::index_rebuilt(),
+    ] {
+        rows.remove(&other[..]);
+    }
     for (key, tally) in made.tallies() {
         if tally.encode() != rows.remove(key) {
             return Err(broken(bucket, &format!("the figures are wrong: {key:?}")));
@@ -97,6 +109,7 @@ fn bucket_is_whole(
     for (key, value) in made.rows() {
         match (rows.remove(key), value) {
             (Some(stored), Some(value)) if stored == *value => {}
+            (Some(stored), Some(value)) if keys::is_entry(key) && index::fits(&stored, value) => {}
             _ => return Err(broken(bucket, &format!("a row of an item is missing: {key:?}"))),
         }
     }

@@ -25,23 +25,30 @@ struct Letter {
     answer: oneshot::Sender<Reply>,
 }
 
-/// Where changes of the catalog are handed in.
+/// Where work is handed in that has threads of its own: changes of the catalog,
+/// purges that somebody waits for, queries.
 pub(crate) struct Desk {
     letters: Mutex<Option<SyncSender<Letter>>>,
-    thread: Mutex<Option<std::thread::JoinHandle<()>>>,
+    threads: Mutex<Vec<std::thread::JoinHandle<()>>>,
 }
 
 impl Desk {
-    /// Starts a clerk on a thread called `name`.
-    pub(crate) fn open(name: &str, shared: Arc<Shared>) -> Result<Desk> {
+    /// Starts so many clerks, on threads called `name`.
+    pub(crate) fn open(name: &str, count: usize, shared: &Arc<Shared>) -> Result<Desk> {
         let (sender, receiver) = sync_channel(WAITING_MAX);
-        let thread = std::thread::Builder::new()
-            .name(name.to_owned())
-            .spawn(move || work(&shared, &receiver))
-            .map_err(|why| {
-                Error::new(ErrorKind::Internal, format!("No thread for {name}: {why}."))
-            })?;
-        Ok(Desk { letters: Mutex::new(Some(sender)), thread: Mutex::new(Some(thread)) })
+        let receiver = Arc::new(Mutex::new(receiver));
+        let mut threads = Vec::new();
+        for _ in 0..count {
+            let (shared, receiver) = (Arc::clone(shared), Arc::clone(&receiver));
+            let thread = std::thread::Builder::new()
+                .name(name.to_owned())
+                .spawn(move || work(&shared, &receiver))
+                .map_err(|why| {
+                    Error::new(ErrorKind::Internal, format!("No thread for {name}: {why}."))
+                })?;
+            threads.push(thread);
+        }
+        Ok(Desk { letters: Mutex::new(Some(sender)), threads: Mutex::new(threads) })
     }
 
     /// Hands in a change. The answer comes when it is done.
@@ -67,13 +74,13 @@ impl Desk {
         receiver
     }
 
-    /// Stops the clerk after the changes that wait.
+    /// Stops the clerks after the work that waits.
     pub(crate) fn close(&self) {
         if let Ok(mut letters) = self.letters.lock() {
             letters.take();
         }
-        let thread = self.thread.lock().ok().and_then(|mut thread| thread.take());
-        if let Some(thread) = thread {
+        let threads = self.threads.lock().map(|mut threads| std::mem::take(&mut *threads));
+        for thread in threads.unwrap_or_default() {
             let _ = thread.join();
         }
     }
@@ -86,9 +93,10 @@ impl Drop for Desk {
     }
 }
 
-fn work(shared: &Shared, letters: &Receiver<Letter>) {
+fn work(shared: &Shared, letters: &Mutex<Receiver<Letter>>) {
     let clerk = Clerk { shared };
-    while let Ok(letter) = letters.recv() {
+    let next = || letters.lock().ok()?.recv().ok();
+    while let Some(letter) = next() {
         let change = std::panic::AssertUnwindSafe(|| (letter.change)(&clerk));
         let reply = std::panic::catch_unwind(change).unwrap_or_else(|_| {
             Error::new(ErrorKind::Internal, "The change could not be carried out.").into()
@@ -161,12 +169,13 @@ impl<'a> Clerk<'a> {
     pub(crate) fn install(
         &self,
         buckets: impl IntoIterator<Item = Bucket>,
-        install: Install,
+        install: &Install,
     ) -> Result<()> {
         for bucket in buckets {
-            let done = commit(&*self.shared.store, bucket, install).wait();
+            let done = commit(&*self.shared.store, bucket, install.clone()).wait();
             // Also after a failure: it may have landed all the same.
             self.shared.purge.deadlines.look_at(bucket);
+            self.shared.index.line.look_at(bucket);
             if let Err(Reply { outcome: Err(error), .. }) = done {
                 self.has_unfinished();
                 return Err(error);
@@ -188,7 +197,7 @@ impl<'a> Clerk<'a> {
         self.shared.purge.condemned();
         let Ok(snapshot) = self.shared.store.snapshot() else { return };
         for bucket in buckets.iter().filter(|bucket| snapshot.head(**bucket).lsn > 0) {
-            if let Err(error) = self.install([*bucket], Install::END) {
+            if let Err(error) = self.install([*bucket], &Install::END) {
                 tracing::warn!(%error, bucket = bucket.0, "a deleted container's bucket stays open");
             }
         }

@@ -6,23 +6,25 @@
 //! definition a bucket has; an install that a crash cut off is finished when
 //! the store is opened again.
 
+use std::sync::Arc;
+
 use dayfly_model::container;
+use dayfly_model::indexing::IndexingPolicy;
 use dayfly_model::rid::ContainerRid;
 use dayfly_model::throughput::Throughput;
 use dayfly_model::ttl::{ContainerTtl, Policy};
-use dayfly_model::{ErrorKind, Result, Timestamp};
-use dayfly_sql::Request;
+use dayfly_model::{Error, ErrorKind, Result, Timestamp};
 use dayfly_storage::{Batch, Bucket, Draft, Plan, Room, Snapshot, Stamp, View};
 
 use crate::catalog::{self, Container, ContainerRecord, Database, Delayed, Found, not_found};
 use crate::clerk::{CatalogPlan, Clerk};
 use crate::databases::{CHARGE_CHANGE_RU, CHARGE_LOOK_RU, Numbers, check_condition, feed};
 use crate::head::State;
+use crate::index::{CHANGES_MAX, Index, PolicyChange};
 use crate::items::{names, taken};
 use crate::keys;
 use crate::list;
 use crate::lives::Lives;
-use crate::lookup;
 use crate::offers::{self, Offer};
 use crate::operation::{Condition, ContainerScope, Page, Replacement};
 use crate::record;
@@ -92,7 +94,7 @@ pub(crate) fn create(
         // The heads come first, so that the container is whole when it shows.
         // Nobody else makes or removes containers meanwhile: there is one
         // clerk.
-        clerk.install(record.buckets(), Install::of(&record))?;
+        clerk.install(record.buckets(), &Install::of(&record))?;
         Ok(record_new(clerk, owner.value, record, throughput))
     })
 }
@@ -147,17 +149,37 @@ fn shown(container: &Container, status: u16, now: Timestamp, charge_ru: f64) -> 
 }
 
 /// Shows a container.
-pub(crate) fn read(opened: &Opened, condition: &Condition, quota: bool) -> Reply {
+pub(crate) fn read(opened: &Opened, condition: &Condition, quota: bool, index: &Index) -> Reply {
     let mut reply = shown(&opened.container, 200, opened.now(), CHARGE_LOOK_RU).at(opened.place());
     if let Ok(success) = &mut reply.outcome {
-        success.quota = quota;
         success.unless_known(condition);
-        match ttl::standing(&*opened.snapshot, &opened.container) {
-            Ok(standing) => success.usage = Some(standing.live),
+        let figures = ttl::standing(&*opened.snapshot, &opened.container).and_then(|standing| {
+            let progress = progress(index, &*opened.snapshot, &opened.container)?;
+            Ok((standing.live, progress))
+        });
+        match figures {
+            Ok((live, progress)) => {
+                success.usage = Some(live);
+                success.index_progress = quota.then_some(progress);
+            }
             Err(error) => return opened.failed(error).at(opened.place()),
         }
     }
     reply
+}
+
+/// How far the index of a container has come to its policy, in percent: as far as
+/// its buckets on average, and to 100 when all are there.
+fn progress(index: &Index, snapshot: &dyn Snapshot, container: &Container) -> Result<u8> {
+    let (mut sum, mut buckets) = (0, 0);
+    for bucket in container.buckets() {
+        let get = |key: &[u8]| snapshot.get(bucket, key);
+        let policies = index.policies(bucket, &get).map_err(storage_failed)?;
+        let done = policies.done(&get).map_err(storage_failed)?;
+        sum += usize::from(policies.progress(done));
+        buckets += 1;
+    }
+    Ok(u8::try_from(sum / buckets.max(1)).unwrap_or(100))
 }
 
 /// Shows the containers of a database.
@@ -172,14 +194,17 @@ pub(crate) fn list(snapshot: &dyn Snapshot, database: &str, page: &Page) -> Resu
     Ok(feed(&owner.rid(), "DocumentCollections", containers, next, now))
 }
 
-/// Shows the containers of a database that a query asks for.
-pub(crate) fn query(snapshot: &dyn Snapshot, database: &str, body: &[u8]) -> Result<Reply> {
+/// All containers of a database, as clients see them, and the database's RID.
+pub(crate) fn all(
+    snapshot: &dyn Snapshot,
+    database: &str,
+) -> Result<(String, Vec<serde_json::Value>)> {
     let owner = catalog::open_database(snapshot, database)?.value;
+    let rows = list::all_rows(snapshot, &keys::containers(owner.number))?;
     let now = catalog::now(snapshot);
-    let found = lookup::find(snapshot, &keys::containers(owner.number), body, |row| {
-        Ok(Container::new(&owner, catalog::decode(row)?).to_json(now))
-    })?;
-    Ok(feed(&owner.rid(), "DocumentCollections", found, None, now))
+    let shown = |row: &bytes::Bytes| Ok(Container::new(&owner, catalog::decode(row)?).to_json(now));
+    let containers = rows.iter().map(shown).collect::<Result<_>>()?;
+    Ok((owner.rid(), containers))
 }
 
 /// The container that a change is about.
@@ -210,6 +235,9 @@ pub(crate) fn replace(clerk: &Clerk<'_>, change: &Replacement) -> Reply {
         if ttl != in_force {
             check_guard(clerk, snapshot, &old, ttl, change.confirm_expiry)?;
         }
+        if record.definition.indexing != old.definition().indexing {
+            check_rebuilds(clerk, snapshot, &old)?;
+        }
         record.epoch += 1;
         let waits = clerk.settings().change_delay_seconds > 0;
         let keeps = ttl == old.definition().ttl && record.pending_json(now).is_some();
@@ -223,7 +251,7 @@ pub(crate) fn replace(clerk: &Clerk<'_>, change: &Replacement) -> Reply {
         let (buckets, install) = (record.buckets(), Install::of(&record));
         let reply = record_changed(clerk, owner.value, record);
         match reply.outcome {
-            Ok(_) => clerk.install(buckets, install)?,
+            Ok(_) => clerk.install(buckets, &install)?,
             // It may have landed all the same.
             Err(_) => clerk.has_unfinished(),
         }
@@ -232,9 +260,11 @@ pub(crate) fn replace(clerk: &Clerk<'_>, change: &Replacement) -> Reply {
         }
         Ok(reply)
     });
-    if let Ok(success) = &mut reply.outcome {
-        success.quota = change.quota;
-        success.usage = usage_after(clerk, &change.at);
+    if let Ok(success) = &mut reply.outcome
+        && let Some((live, progress)) = figures_after(clerk, &change.at)
+    {
+        success.usage = Some(live);
+        success.index_progress = change.quota.then_some(progress);
     }
     reply
 }
@@ -266,14 +296,33 @@ fn catch_up(clerk: &Clerk<'_>, snapshot: &dyn Snapshot, at: &ContainerScope) -> 
         State::policy(&snapshot.head(bucket)).map_err(storage_failed)?;
     }
     let is_behind = |bucket: &Bucket| State::of(&snapshot.head(*bucket)).epoch < record.epoch;
-    clerk.install(record.buckets().filter(is_behind), Install::of(&record))
+    clerk.install(record.buckets().filter(is_behind), &Install::of(&record))
 }
 
-/// What is alive in a container after it was changed.
-fn usage_after(clerk: &Clerk<'_>, at: &ContainerScope) -> Option<Count> {
+/// What is alive in a container after it was changed, and how far its index is.
+fn figures_after(clerk: &Clerk<'_>, at: &ContainerScope) -> Option<(Count, u8)> {
     let snapshot = clerk.snapshot().ok()?;
     let (_, _, container) = open(&*snapshot, at).ok()?;
-    Some(ttl::standing(&*snapshot, &container).ok()?.live)
+    let live = ttl::standing(&*snapshot, &container).ok()?.live;
+    Some((live, progress(&clerk.shared().index, &*snapshot, &container).ok()?))
+}
+
+/// Refuses a change of the indexing policy while too many others are under way.
+fn check_rebuilds(clerk: &Clerk<'_>, snapshot: &dyn Snapshot, container: &Container) -> Result<()> {
+    for bucket in container.buckets() {
+        let get = |key: &[u8]| snapshot.get(bucket, key);
+        let policies = clerk.shared().index.policies(bucket, &get).map_err(storage_failed)?;
+        if policies.is_crowded() {
+            return Err(Error::new(
+                ErrorKind::ServiceUnavailable,
+                format!(
+                    "The indexing policy was changed {CHANGES_MAX} times before the index could \
+                     follow. Wait until its progress is 100, then send the request again."
+                ),
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Refuses a default that would expire more than the guard lets pass, unless
@@ -336,8 +385,7 @@ pub(crate) fn delete(clerk: &Clerk<'_>, at: &ContainerScope, condition: &Conditi
 /// that knows them gets 304.
 pub(crate) fn ranges(opened: &Opened, known: Option<&str>) -> Reply {
     let container = &opened.container;
-    // The ranges are fixed when the container is made.
-    let etag = record::etag(0, container.record.number, 1);
+    let etag = ranges_etag(container);
     if known.is_some_and(|known| known.trim() != "*" && names(known, &etag)) {
         let success =
             Success { status: 304, etag: Some(etag), item_count: Some(0), ..Success::default() };
@@ -354,9 +402,19 @@ pub(crate) fn ranges(opened: &Opened, known: Option<&str>) -> Reply {
 /// Shows the conflicts: two regions that write can be at odds, and there is one.
 /// A query finds none either, but must be one.
 pub(crate) fn conflicts(opened: &Opened, query: Option<&[u8]>) -> Result<Reply> {
-    query.map(Request::read).transpose()?;
+    query.map(dayfly_sql::Request::read).transpose()?;
     let rid = &opened.container.rid_text;
     Ok(feed(rid, "Conflicts", Vec::new(), None, opened.now()).at(opened.place()))
+}
+
+/// All ranges of a container, as clients see them.
+pub(crate) fn all_ranges(opened: &Opened) -> Vec<serde_json::Value> {
+    offers::ranges_json(opened, &ranges_etag(&opened.container))
+}
+
+/// The ranges are fixed when the container is made.
+fn ranges_etag(container: &Container) -> String {
+    record::etag(0, container.record.number, 1)
 }
 
 /// What the log shows also when it is quiet.
@@ -367,9 +425,11 @@ const BY: &str = "primary key";
 
 /// Brings one bucket to a container's epoch. The time of this commit is the
 /// moment the policy changes, unless the change is to come later.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Install {
     epoch: u64,
+    /// How items are indexed; `None`: the container is deleted.
+    indexing: Option<Arc<IndexingPolicy>>,
     /// The container's default; `None`: the container is deleted.
     default: Option<ContainerTtl>,
     /// From when on the default counts; 0: at once.
@@ -381,16 +441,18 @@ impl Install {
     pub(crate) fn of(record: &ContainerRecord) -> Install {
         Install {
             epoch: record.epoch,
+            indexing: Some(Arc::new(record.definition.indexing.clone())),
             default: Some(record.definition.ttl),
             from: Timestamp(record.delayed.map_or(0, |delayed| delayed.until)),
         }
     }
 
     /// The end of a container.
-    pub(crate) const END: Install = Install { epoch: u64::MAX, default: None, from: Timestamp(0) };
+    pub(crate) const END: Install =
+        Install { epoch: u64::MAX, indexing: None, default: None, from: Timestamp(0) };
 
     /// The policy after the install at `now`.
-    fn policy(self, old: &State, now: Timestamp) -> Policy {
+    fn policy(&self, old: &State, now: Timestamp) -> Policy {
         match self.default {
             None => old.policy,
             Some(default) if old.epoch == 0 => Policy { default, ..Policy::default() },
@@ -430,7 +492,7 @@ impl Install {
 
     /// The history after the install, if it changes.
     fn history(
-        self,
+        &self,
         view: &View<'_>,
         old: &State,
         new: Policy,
@@ -461,8 +523,16 @@ impl Plan for Install {
         let policy = self.policy(&old, now);
         let history = self.history(view, &old, policy).map_err(Reply::from)?;
         let deleted = self.default.is_none();
+        let indexing = self
+            .indexing
+            .as_deref()
+            .map(|policy| PolicyChange::of(policy, &|key| view.get(key)).map_err(Reply::from));
+        let indexing = indexing.transpose()?.flatten();
         // It is the policy of this second, and of no other.
-        Ok(Draft::new(move |_, batch: &mut Batch| {
+        Ok(Draft::new(move |stamp, batch: &mut Batch| {
+            if let Some(change) = indexing {
+                change.write(stamp, batch);
+            }
             if let Some(history) = history {
                 batch.put(keys::policy_history(), history);
             }

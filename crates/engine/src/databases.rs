@@ -12,7 +12,6 @@ use crate::clerk::{CatalogPlan, Clerk};
 use crate::items::{names, precondition_failed, taken};
 use crate::keys;
 use crate::list;
-use crate::lookup;
 use crate::offers::{self, Offer};
 use crate::operation::{Condition, Page};
 use crate::record;
@@ -104,12 +103,10 @@ pub(crate) fn list(snapshot: &dyn Snapshot, page: &Page) -> Result<Reply> {
     Ok(feed("", "Databases", databases, next, catalog::now(snapshot)))
 }
 
-/// Shows the databases that a query asks for.
-pub(crate) fn query(snapshot: &dyn Snapshot, body: &[u8]) -> Result<Reply> {
-    let found = lookup::find(snapshot, &keys::databases(), body, |row| {
-        Ok(catalog::decode::<Database>(row)?.to_json())
-    })?;
-    Ok(feed("", "Databases", found, None, catalog::now(snapshot)))
+/// All databases, as clients see them.
+pub(crate) fn all(snapshot: &dyn Snapshot) -> Result<Vec<Value>> {
+    let rows = list::all_rows(snapshot, &keys::databases())?;
+    rows.iter().map(|row| Ok(catalog::decode::<Database>(row)?.to_json())).collect()
 }
 
 /// A page of resources in the envelope of the service.

@@ -19,8 +19,9 @@ use serde_json::value::RawValue;
 use crate::catalog::{Container, not_found};
 use crate::figures::{Gone, Graves};
 use crate::head::State;
+use crate::index::{Index, Indexed, Policies, Source};
 use crate::keys::{self, ItemKey, Partition};
-use crate::operation::{Act, Condition, ItemAddress, WriteItem};
+use crate::operation::{Act, Condition, Indexing, ItemAddress, WriteItem};
 use crate::purge::{Deadlines, Tell};
 use crate::record::{self, Record, Seal, Unstamped};
 use crate::reply::{Place, Reply, Success, storage_failed};
@@ -218,25 +219,21 @@ fn expected_key(
 
 /// Reads a write as far as it can be read without looking at the store's
 /// items, and makes the plan for it.
-pub(crate) fn plan(
-    opened: &Opened,
-    write: WriteItem,
-    deadlines: &Arc<Deadlines>,
-    gone: &Arc<Gone>,
-) -> Result<ItemPlan> {
+pub(crate) fn plan(opened: &Opened, write: WriteItem, around: Around) -> Result<ItemPlan> {
     let container = &opened.container;
+    let indexing = write.indexing;
     let given = expected_key(container, write.partition_key.clone())?;
     let (act, spot) = match write.act {
         Act::Create(text) => {
-            let body = Body::read(container, text)?;
+            let body = Body::read(container, text, indexing)?;
             (PlannedAct::Create, body.spot(container, given, None)?.with(body))
         }
         Act::Upsert(text) => {
-            let body = Body::read(container, text)?;
+            let body = Body::read(container, text, indexing)?;
             (PlannedAct::Upsert, body.spot(container, given, None)?.with(body))
         }
         Act::Replace(target, text) => {
-            let body = Body::read(container, text)?;
+            let body = Body::read(container, text, indexing)?;
             let target = target_of(opened, target, write.partition_key)?;
             (PlannedAct::Replace, body.spot(container, given, Some(target))?.with(body))
         }
@@ -252,9 +249,16 @@ pub(crate) fn plan(
         body,
         condition: write.condition,
         minimal: write.minimal,
-        deadlines: Arc::clone(deadlines),
-        gone: Arc::clone(gone),
+        around,
     })
+}
+
+/// What writes work with besides the store.
+pub(crate) struct Around {
+    pub(crate) index: Arc<Index>,
+    pub(crate) deadlines: Arc<Deadlines>,
+    /// Where expired items are counted that writes bury.
+    pub(crate) gone: Arc<Gone>,
 }
 
 fn target_of(opened: &Opened, id: String, key: Option<PartitionKey>) -> Result<Spot> {
@@ -270,6 +274,9 @@ struct Body {
     partition_key: PartitionKey,
     unique: Vec<[u8; 16]>,
     text: Bytes,
+    indexing: Indexing,
+    /// The text, for the index.
+    source: Source,
 }
 
 impl Spot {
@@ -279,7 +286,7 @@ impl Spot {
 }
 
 impl Body {
-    fn read(container: &Container, text: ObjectText) -> Result<Body> {
+    fn read(container: &Container, text: ObjectText, indexing: Indexing) -> Result<Body> {
         if text.bytes() > ITEM_BYTES_MAX {
             return Err(Error::new(
                 ErrorKind::TooLarge,
@@ -288,13 +295,12 @@ impl Body {
         }
         let id = item_id(&text)?;
         let definition = container.definition();
-        Ok(Body {
-            ttl: text.get("ttl").map(ToOwned::to_owned),
-            partition_key: PartitionKey::extract(&definition.partition_key, &text)?,
-            unique: unique::hashes(&definition.unique_keys, &text),
-            id,
-            text: text.into_bytes(),
-        })
+        let ttl = text.get("ttl").map(ToOwned::to_owned);
+        let partition_key = PartitionKey::extract(&definition.partition_key, &text)?;
+        let unique = unique::hashes(&definition.unique_keys, &text);
+        let text = text.into_bytes();
+        let source = Source::new(text.clone(), indexing);
+        Ok(Body { id, ttl, partition_key, unique, text, indexing, source })
     }
 
     /// Where the item goes. The key in the request, the key in the body and,
@@ -345,9 +351,22 @@ pub(crate) struct ItemPlan {
     body: Option<Body>,
     condition: Condition,
     minimal: bool,
-    deadlines: Arc<Deadlines>,
-    /// Where expired items are counted that this write buries.
-    gone: Arc<Gone>,
+    around: Around,
+}
+
+/// What a write is decided by, besides the item itself.
+struct Rules {
+    cuts: Cuts,
+    /// The container's default.
+    default: ContainerTtl,
+    policies: Arc<Policies>,
+}
+
+/// An expired item that a write buries first.
+struct Corpse {
+    record: Record,
+    key: ItemKey,
+    indexed: Indexed,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -395,35 +414,32 @@ impl ItemPlan {
         let cuts = state.policy.cuts(now);
         let seen = self.spot.meant(self.look(view, &self.spot.key, cuts)?);
         let policy = state.policy.at(now);
-        let draft = self.decide_on(view, seen, cuts, policy.default)?;
+        let policies = self.around.index.policies(self.spot.bucket, &|key| view.get(key));
+        let policies = policies.map_err(storage_failed)?;
+        let by = Rules { cuts, default: policy.default, policies };
+        let draft = self.decide_on(view, seen, &by)?;
         // With another default to come, what was decided holds until then.
         Ok(draft.valid_before(policy.pending.map_or(u64::MAX, |pending| pending.at.0)))
     }
 
-    fn decide_on(
-        &self,
-        view: &View<'_>,
-        seen: Seen,
-        cuts: Cuts,
-        default: ContainerTtl,
-    ) -> Result<Draft<Written>> {
+    fn decide_on(&self, view: &View<'_>, seen: Seen, by: &Rules) -> Result<Draft<Written>> {
         match (self.act, &self.body) {
             (PlannedAct::Create, Some(body)) => match seen {
                 Seen::Alive(_) => Err(taken()),
-                Seen::Dead(old) => self.create(view, body, Some(old), cuts, default),
-                Seen::Absent => self.create(view, body, None, cuts, default),
+                Seen::Dead(old) => self.create(view, body, Some(old), by),
+                Seen::Absent => self.create(view, body, None, by),
             },
             (PlannedAct::Upsert, Some(body)) => match seen {
-                Seen::Alive(old) => self.replace(view, body, old, cuts, default),
-                Seen::Dead(old) => self.create(view, body, Some(old), cuts, default),
-                Seen::Absent => self.create(view, body, None, cuts, default),
+                Seen::Alive(old) => self.replace(view, body, old, by),
+                Seen::Dead(old) => self.create(view, body, Some(old), by),
+                Seen::Absent => self.create(view, body, None, by),
             },
             (PlannedAct::Replace, Some(body)) => match seen {
-                Seen::Alive(old) => self.replace(view, body, old, cuts, default),
+                Seen::Alive(old) => self.replace(view, body, old, by),
                 Seen::Dead(_) | Seen::Absent => Err(not_found(ErrorKind::NotFound)),
             },
             (PlannedAct::Delete, _) => match seen {
-                Seen::Alive(old) => self.delete(old, default),
+                Seen::Alive(old) => self.delete(view, old, by),
                 Seen::Dead(_) | Seen::Absent => Err(not_found(ErrorKind::NotFound)),
             },
             (_, None) => Err(Error::new(ErrorKind::Internal, "A write without a body.")),
@@ -440,24 +456,24 @@ impl ItemPlan {
         view: &View<'_>,
         body: &Body,
         dead: Option<Record>,
-        cuts: Cuts,
-        default: ContainerTtl,
+        by: &Rules,
     ) -> Result<Draft<Written>> {
-        let ttl = ItemTtl::parse(body.ttl.as_deref(), default)?;
-        let mut buried = self.free_unique_keys(view, body, cuts)?;
-        buried.extend(dead.map(|dead| (dead, self.spot.key.clone())));
-        let bytes = self.unstamped(body);
+        let ttl = ItemTtl::parse(body.ttl.as_deref(), by.default)?;
+        let mut corpses = self.free_unique_keys(view, body, by)?;
+        if let Some(record) = dead {
+            let indexed = stored_index(view, &record, by)?;
+            corpses.push(Corpse { record, key: self.spot.key.clone(), indexed });
+        }
+        let (bytes, indexed) = self.made(body, by)?;
         let charge_ru = charge::of_create(body.text.len(), 0);
-        let answer = self.answer(201, charge_ru, body.ttl.is_some() && !default.is_on(), default);
-        let (spot, gone) = (self.spot.clone(), Arc::clone(&self.gone));
+        let ttl_ignored = body.ttl.is_some() && !by.default.is_on();
+        let answer = self.answer(201, charge_ru, ttl_ignored, by.default);
+        let (spot, gone) = (self.spot.clone(), Arc::clone(&self.around.gone));
         Ok(Draft::new(move |stamp, batch| {
-            for (dead, key) in &buried {
-                dead.bury(batch, key);
-            }
-            let graves = Graves { gone, bucket: spot.bucket, items: buried.len() };
+            let graves = bury(corpses, gone, spot.bucket, batch);
             let docno = record::docno(stamp, 1, keys::slice_of(spot.bucket));
             let record = write(stamp, bytes, ttl, docno, |record| {
-                record.put(batch, &spot.partition, &spot.key);
+                record.put(batch, &spot.partition, &spot.key, &indexed);
             });
             Written { graves: Some(graves), ..answer(stamp, Some(record)) }
         }))
@@ -469,55 +485,52 @@ impl ItemPlan {
         view: &View<'_>,
         body: &Body,
         old: Record,
-        cuts: Cuts,
-        default: ContainerTtl,
+        by: &Rules,
     ) -> Result<Draft<Written>> {
         self.check_condition(&old)?;
-        let ttl = ItemTtl::parse(body.ttl.as_deref(), default)?;
-        let buried = self.free_unique_keys(view, body, cuts)?;
-        let bytes = self.unstamped(body);
+        let ttl = ItemTtl::parse(body.ttl.as_deref(), by.default)?;
+        let corpses = self.free_unique_keys(view, body, by)?;
+        let before = stored_index(view, &old, by)?;
+        let (bytes, indexed) = self.made(body, by)?;
         let charge_ru = charge::of_replace(old.text().len(), body.text.len(), 0);
-        let answer = self.answer(200, charge_ru, body.ttl.is_some() && !default.is_on(), default);
-        let (spot, gone) = (self.spot.clone(), Arc::clone(&self.gone));
-        let alive_before = expiry(&old, default);
+        let ttl_ignored = body.ttl.is_some() && !by.default.is_on();
+        let answer = self.answer(200, charge_ru, ttl_ignored, by.default);
+        let (spot, gone) = (self.spot.clone(), Arc::clone(&self.around.gone));
+        let alive_before = expiry(&old, by.default);
         Ok(Draft::new(move |stamp, batch: &mut Batch| {
-            for (dead, key) in &buried {
-                dead.bury(batch, key);
-            }
-            let graves = Graves { gone, bucket: spot.bucket, items: buried.len() };
+            let graves = bury(corpses, gone, spot.bucket, batch);
             let record = write(stamp, bytes, ttl, old.docno, |record| {
-                record.put_over(&old, batch, &spot.partition, &spot.key);
+                record.put_over((&old, &before), batch, &spot.partition, &spot.key, &indexed);
             });
             Written { graves: Some(graves), ..answer(stamp, Some(record)) }
         })
         .valid_before(alive_before))
     }
 
-    fn delete(&self, old: Record, default: ContainerTtl) -> Result<Draft<Written>> {
+    fn delete(&self, view: &View<'_>, old: Record, by: &Rules) -> Result<Draft<Written>> {
         self.check_condition(&old)?;
-        let answer = self.answer(204, charge::of_delete(old.text().len(), 0), false, default);
+        let indexed = stored_index(view, &old, by)?;
+        let answer = self.answer(204, charge::of_delete(old.text().len(), 0), false, by.default);
         let spot = self.spot.clone();
-        let alive_before = expiry(&old, default);
+        let alive_before = expiry(&old, by.default);
         Ok(Draft::new(move |stamp, batch: &mut Batch| {
-            old.bury(batch, &spot.key);
+            old.bury(batch, &spot.key, &indexed);
             answer(stamp, None)
         })
         .valid_before(alive_before))
     }
 
-    fn unstamped(&self, body: &Body) -> Unstamped {
-        Unstamped::new(&self.spot.partition_key, &body.unique, &self.spot.id, &body.text)
+    /// The record of what the write brings, and what that has in the index.
+    fn made(&self, body: &Body, by: &Rules) -> Result<(Unstamped, Indexed)> {
+        let Spot { partition_key, id, .. } = &self.spot;
+        let bytes = Unstamped::new(body.indexing, partition_key, &body.unique, id, &body.text);
+        Ok((bytes, body.source.by(by.policies.newest()).map_err(storage_failed)?))
     }
 
     /// The expired owners of the unique keys this write wants; an owner that
     /// is alive refuses it.
-    fn free_unique_keys(
-        &self,
-        view: &View<'_>,
-        body: &Body,
-        cuts: Cuts,
-    ) -> Result<Vec<(Record, ItemKey)>> {
-        let mut buried: Vec<(Record, ItemKey)> = Vec::new();
+    fn free_unique_keys(&self, view: &View<'_>, body: &Body, by: &Rules) -> Result<Vec<Corpse>> {
+        let mut corpses: Vec<Corpse> = Vec::new();
         for (place, hash) in (0u8..).zip(&body.unique) {
             let entry = self.spot.partition.unique(place, hash);
             let Some(owner) = view.get(&entry).map_err(storage_failed)? else { continue };
@@ -525,15 +538,16 @@ impl ItemPlan {
                 continue;
             }
             let key = self.spot.partition.item(&owner);
-            match self.look(view, &key, cuts)? {
+            match self.look(view, &key, by.cuts)? {
                 Seen::Alive(_) => return Err(unique::taken()),
-                Seen::Dead(dead) if buried.iter().all(|(_, known)| *known != key) => {
-                    buried.push((dead, key));
+                Seen::Dead(record) if corpses.iter().all(|known| known.key != key) => {
+                    let indexed = stored_index(view, &record, by)?;
+                    corpses.push(Corpse { record, key, indexed });
                 }
                 Seen::Dead(_) | Seen::Absent => {}
             }
         }
-        Ok(buried)
+        Ok(corpses)
     }
 
     fn check_condition(&self, old: &Record) -> Result<()> {
@@ -559,7 +573,7 @@ impl ItemPlan {
         let container = Arc::clone(&self.container);
         let mut place = self.spot.place(&self.container, 0);
         let minimal = self.minimal;
-        let (deadlines, bucket) = (Arc::clone(&self.deadlines), self.spot.bucket);
+        let (deadlines, bucket) = (Arc::clone(&self.around.deadlines), self.spot.bucket);
         move |stamp, record| {
             for (_, lsn) in &mut place.ranges {
                 *lsn = stamp.lsn;
@@ -633,6 +647,19 @@ fn write(
     let record = bytes.seal(seal);
     put(&record);
     record
+}
+
+/// Buries expired items that stand in the way of a write.
+fn bury(corpses: Vec<Corpse>, gone: Arc<Gone>, bucket: Bucket, batch: &mut Batch) -> Graves {
+    for Corpse { record, key, indexed } in &corpses {
+        record.bury(batch, key, indexed);
+    }
+    Graves { gone, bucket, items: corpses.len() }
+}
+
+/// What a stored item has in the index.
+fn stored_index(view: &View<'_>, record: &Record, by: &Rules) -> Result<Indexed> {
+    by.policies.of_stored(record, &|key| view.get(key)).map_err(storage_failed)
 }
 
 fn expiry(record: &Record, default: ContainerTtl) -> u64 {

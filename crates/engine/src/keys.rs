@@ -22,6 +22,12 @@
 //!   f <version:8>                     feed, newest version of each item: its life, size and entries
 //!   x <due:8> <version:8>             items with a ttl, by expiry: <partition> <id>
 //!   l <class:1> <level:1> <page:8>    life histogram: 64 cells of items and bytes
+//!   k <path:8> <value> <docno:8>      index: the life, place and id of an item with this value
+//!   K <composite:8> <value>* <docno:8>   the same for a composite index
+//!   n <path:8>                        how many items have a value at a path
+//!   m                                 how many items are left out of the index
+//!   y                                 which indexing policies the entries follow
+//!   z                                 how far a change of the policy has come
 //!   p                                 the last changes of the default
 //!   q                                 how far the purge has come
 //!
@@ -214,6 +220,11 @@ pub(crate) fn feed_after(version: u64) -> KeyRange {
     KeyRange { start: feed(version.saturating_add(1)), end: b"g".to_vec() }
 }
 
+/// Feed rows after `version`, up to and including `last`.
+pub(crate) fn feed_between(version: u64, last: u64) -> KeyRange {
+    KeyRange { start: feed(version.saturating_add(1)), end: feed(last.saturating_add(1)) }
+}
+
 /// The version a feed row stands for.
 pub(crate) fn feed_version(key: &[u8]) -> Option<u64> {
     Some(u64::from_be_bytes(key.strip_prefix(b"f")?.try_into().ok()?))
@@ -254,6 +265,70 @@ pub(crate) fn all_lives() -> KeyRange {
 /// The last changes of the default.
 pub(crate) fn policy_history() -> Vec<u8> {
     b"p".to_vec()
+}
+
+/// What an entry of the index is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EntryKind {
+    /// The value at a path.
+    Value,
+    /// The values of a composite index.
+    Composite,
+}
+
+impl EntryKind {
+    fn tag(self) -> u8 {
+        match self {
+            EntryKind::Value => b'k',
+            EntryKind::Composite => b'K',
+        }
+    }
+}
+
+/// An entry of the index; the term is the path and the value.
+pub(crate) fn entry(kind: EntryKind, term: &[u8], docno: u64) -> Vec<u8> {
+    let mut key = Vec::with_capacity(9 + term.len());
+    key.push(kind.tag());
+    key.extend_from_slice(term);
+    key.extend(docno.to_be_bytes());
+    key
+}
+
+/// Whether this is the key of an entry.
+pub(crate) fn is_entry(key: &[u8]) -> bool {
+    matches!(key.first(), Some(b'k' | b'K'))
+}
+
+/// The value and the item's number of an entry.
+pub(crate) fn entry_parts(key: &[u8]) -> Option<(&[u8], u64)> {
+    let (value, docno) = key.get(9..)?.split_last_chunk::<8>()?;
+    Some((value, u64::from_be_bytes(*docno)))
+}
+
+/// The entries of a path with values from `start` up to `end`.
+pub(crate) fn entries(kind: EntryKind, path: u64, start: &[u8], end: &[u8]) -> KeyRange {
+    let bound = |value: &[u8]| [&[kind.tag()], &path.to_be_bytes()[..], value].concat();
+    KeyRange { start: bound(start), end: bound(end) }
+}
+
+/// How many items have a value at a path.
+pub(crate) fn path_count(path: &[u8]) -> Vec<u8> {
+    [b"n", path].concat()
+}
+
+/// How many items are left out of the index.
+pub(crate) fn left_out() -> Vec<u8> {
+    b"m".to_vec()
+}
+
+/// Which indexing policies the entries follow.
+pub(crate) fn index_policies() -> Vec<u8> {
+    b"y".to_vec()
+}
+
+/// How far a change of the indexing policy has come.
+pub(crate) fn index_rebuilt() -> Vec<u8> {
+    b"z".to_vec()
 }
 
 /// The version a queue row stands for.

@@ -16,14 +16,15 @@ mod containers;
 mod databases;
 pub mod figures;
 mod head;
+mod index;
 mod items;
 mod keys;
 mod list;
 mod lives;
-mod lookup;
 mod offers;
 pub mod operation;
 mod purge;
+mod query;
 mod record;
 pub mod reply;
 mod scope;
@@ -51,11 +52,15 @@ use crate::containers::Install;
 use crate::databases::Numbers;
 use crate::figures::Gone;
 use crate::head::State;
-use crate::items::ItemPlan;
+use crate::index::Index;
+use crate::items::{Around, ItemPlan};
 use crate::operation::{ContainerScope, Operation, WriteItem};
 pub use crate::purge::{LAG_SECONDS, Lag, PurgeFigures, PurgeState, PurgeStatus};
 use crate::reply::{Reply, Success, storage_failed};
 use crate::scope::Opened;
+
+/// How many queries run at the same time.
+const QUERY_THREADS_MAX: usize = 16;
 
 /// What can be set.
 #[derive(Clone, Copy, Debug)]
@@ -69,6 +74,8 @@ pub struct EngineSettings {
     /// A change that would expire more than this part of a container's items
     /// must be confirmed.
     pub change_guard_percent: Option<f64>,
+    /// Sort in memory where the service refuses to sort without an index.
+    pub lenient_order_by: bool,
 }
 
 impl Default for EngineSettings {
@@ -78,6 +85,7 @@ impl Default for EngineSettings {
             slices: 1,
             change_delay_seconds: 0,
             change_guard_percent: None,
+            lenient_order_by: false,
         }
     }
 }
@@ -94,6 +102,8 @@ pub(crate) struct Shared {
     pub(crate) purge: purge::Purge,
     /// What writes buried.
     pub(crate) gone: Arc<Gone>,
+    /// The policies by which items are indexed.
+    pub(crate) index: Arc<Index>,
     /// How the recounts ended.
     pub(crate) recounts: Recounts,
 }
@@ -118,6 +128,8 @@ pub struct Engine {
     desk: Desk,
     /// Where purges are asked for that somebody waits for.
     purge_desk: Desk,
+    /// Where queries are handed in.
+    query_desk: Desk,
 }
 
 /// The answer to an operation, now or later.
@@ -182,12 +194,15 @@ impl Engine {
             unfinished: AtomicBool::new(false),
             purge: purge::Purge::default(),
             gone: Arc::default(),
+            index: Arc::default(),
             recounts: Recounts::default(),
         });
         recover(&shared)?;
-        let desk = Desk::open("dayfly-clerk", Arc::clone(&shared))?;
-        let purge_desk = Desk::open("dayfly-purge-run", Arc::clone(&shared))?;
-        Ok(Engine { shared, desk, purge_desk })
+        let desk = Desk::open("dayfly-clerk", 1, &shared)?;
+        let purge_desk = Desk::open("dayfly-purge-run", 1, &shared)?;
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let query_desk = Desk::open("dayfly-query", cores.clamp(2, QUERY_THREADS_MAX), &shared)?;
+        Ok(Engine { shared, desk, purge_desk, query_desk })
     }
 
     /// Does what `operation` asks. Everything the server can do is here.
@@ -205,9 +220,6 @@ impl Engine {
             Operation::ListDatabases { page } => {
                 self.look(|snapshot| databases::list(snapshot, &page))
             }
-            Operation::QueryDatabases { query } => {
-                self.look(|snapshot| databases::query(snapshot, &query))
-            }
             Operation::DeleteDatabase { database, condition } => {
                 self.change(move |clerk| databases::delete(clerk, &database, condition))
             }
@@ -215,16 +227,13 @@ impl Engine {
             Operation::CreateContainer { database, definition, throughput } => self
                 .change(move |clerk| containers::create(clerk, &database, &definition, throughput)),
             Operation::ReadContainer { at, condition, quota } => {
-                Answer::ready(self.enter(&at, ErrorKind::NotFound).map_or_else(
+                Answer::ready(self.shared.enter(&at, ErrorKind::NotFound).map_or_else(
                     |reply| reply,
-                    |opened| containers::read(&opened, &condition, quota),
+                    |opened| containers::read(&opened, &condition, quota, &self.shared.index),
                 ))
             }
             Operation::ListContainers { database, page } => {
                 self.look(|snapshot| containers::list(snapshot, &database, &page))
-            }
-            Operation::QueryContainers { database, query } => {
-                self.look(|snapshot| containers::query(snapshot, &database, &query))
             }
             Operation::ReplaceContainer(replacement) => {
                 self.change(move |clerk| containers::replace(clerk, &replacement))
@@ -235,23 +244,32 @@ impl Engine {
 
             Operation::WriteItem(write) => self.write_item(write),
             Operation::ReadItem { at, item, condition } => Answer::ready(
-                self.enter(&at, ErrorKind::OwnerNotFound)
+                self.shared
+                    .enter(&at, ErrorKind::OwnerNotFound)
                     .map_or_else(|reply| reply, |opened| items::read(&opened, item, &condition)),
             ),
             Operation::ListItems { at, part, page } => Answer::ready(
-                self.enter(&at, ErrorKind::OwnerNotFound)
+                self.shared
+                    .enter(&at, ErrorKind::OwnerNotFound)
                     .map_or_else(|reply| reply, |opened| list::items(&opened, &part, &page)),
             ),
 
-            Operation::QueryItems { at, query, part, page } => {
-                Answer::ready(self.enter(&at, ErrorKind::OwnerNotFound).map_or_else(
+            Operation::QueryItems(asked) => self.query(move |clerk| {
+                let opened = clerk.shared().enter(&asked.at, ErrorKind::OwnerNotFound);
+                opened.map_or_else(
                     |reply| reply,
-                    |opened| list::query(&opened, &query, &part, &page),
-                ))
+                    |opened| query::items(clerk.shared(), &opened, &asked),
+                )
+            }),
+            Operation::PlanQuery(asked) => {
+                self.view_at(&asked.at, ErrorKind::OwnerNotFound, |opened| {
+                    query::plan(opened, &asked)
+                })
             }
+            Operation::QueryFeed(asked) => self.query(move |clerk| query::feed(clerk, &asked)),
 
             Operation::ListRanges { at, known } => {
-                Answer::ready(self.enter(&at, ErrorKind::OwnerNotFound).map_or_else(
+                Answer::ready(self.shared.enter(&at, ErrorKind::OwnerNotFound).map_or_else(
                     |reply| reply,
                     |opened| containers::ranges(&opened, known.as_deref()),
                 ))
@@ -263,9 +281,6 @@ impl Engine {
                 self.view(&at, |_| Err(catalog::not_found(ErrorKind::NotFound)))
             }
             Operation::ListOffers { page } => self.look(|snapshot| offers::list(snapshot, &page)),
-            Operation::QueryOffers { query } => {
-                self.look(|snapshot| offers::query(snapshot, &query))
-            }
             Operation::ReadOffer { offer } => self.look(|snapshot| offers::read(snapshot, &offer)),
 
             Operation::ReadTtl { at } => self.view(&at, |opened| {
@@ -301,7 +316,17 @@ impl Engine {
 
     /// Answers from one look at a container.
     fn view(&self, at: &ContainerScope, look: impl FnOnce(&Opened) -> Result<Reply>) -> Answer {
-        Answer::ready(match self.enter(at, ErrorKind::NotFound) {
+        self.view_at(at, ErrorKind::NotFound, look)
+    }
+
+    /// The same, with the error for a container that is not there.
+    fn view_at(
+        &self,
+        at: &ContainerScope,
+        missing: ErrorKind,
+        look: impl FnOnce(&Opened) -> Result<Reply>,
+    ) -> Answer {
+        Answer::ready(match self.shared.enter(at, missing) {
             Ok(opened) => look(&opened).unwrap_or_else(|error| opened.failed(error)),
             Err(reply) => reply,
         })
@@ -311,12 +336,22 @@ impl Engine {
         Answer::Pending(Pending(Waiting::Clerk(self.desk.hand_in(change))))
     }
 
+    /// Queries may take long, so they have threads of their own.
+    fn query(&self, query: impl FnOnce(&Clerk<'_>) -> Reply + Send + 'static) -> Answer {
+        Answer::Pending(Pending(Waiting::Clerk(self.query_desk.hand_in(query))))
+    }
+
     fn write_item(&self, write: WriteItem) -> Answer {
-        let opened = match self.enter(&write.at, ErrorKind::OwnerNotFound) {
+        let opened = match self.shared.enter(&write.at, ErrorKind::OwnerNotFound) {
             Ok(opened) => opened,
             Err(reply) => return Answer::ready(reply),
         };
-        match items::plan(&opened, write, &self.shared.purge.deadlines, &self.shared.gone) {
+        let around = Around {
+            index: Arc::clone(&self.shared.index),
+            deadlines: Arc::clone(&self.shared.purge.deadlines),
+            gone: Arc::clone(&self.shared.gone),
+        };
+        match items::plan(&opened, write, around) {
             Ok(plan) => {
                 let bucket = plan.bucket();
                 let ticket = commit(&*self.shared.store, bucket, plan);
@@ -340,7 +375,7 @@ impl Engine {
             return Ok((None, catalog::now(&*self.shared.store.snapshot()?)));
         };
         let at = ContainerScope { database, container, ..ContainerScope::default() };
-        let opened = self.enter(&at, ErrorKind::NotFound)?;
+        let opened = self.shared.enter(&at, ErrorKind::NotFound)?;
         Ok((Some(opened.container.number), opened.now()))
     }
 
@@ -420,6 +455,7 @@ impl Engine {
     pub fn close(&self) -> Result<()> {
         self.shared.purge.stop();
         self.purge_desk.close();
+        self.query_desk.close();
         self.desk.close();
         self.shared.store.close().map_err(storage_failed)
     }
@@ -491,7 +527,7 @@ fn install_all(shared: &Shared) -> Result<HashSet<Bucket>> {
             known.insert(bucket);
             if State::of(&snapshot.head(bucket)).epoch < record.epoch {
                 let clerk = Clerk::new(shared);
-                clerk.install([bucket], Install::of(&record))?;
+                clerk.install([bucket], &Install::of(&record))?;
             }
         }
     }

@@ -11,7 +11,6 @@ use dayfly_model::epk::{self, Epk};
 use dayfly_model::partition_key::PartitionKey;
 use dayfly_model::ttl::Cuts;
 use dayfly_model::{Error, ErrorKind, Result, charge};
-use dayfly_sql::{Request, Shape};
 use dayfly_storage::{Bucket, Direction, KeyRange, Snapshot};
 use sha2::{Digest, Sha256};
 
@@ -39,17 +38,6 @@ pub(crate) fn items(opened: &Opened, part: &Part, page: &Page) -> Reply {
     let outcome = Scan::new(opened, part, page).and_then(Scan::run);
     match outcome {
         Ok(reply) => reply,
-        Err(error) => opened.failed(error).at(opened.place()),
-    }
-}
-
-/// Shows the items that a query asks for: for now, all of them.
-pub(crate) fn query(opened: &Opened, query: &[u8], part: &Part, page: &Page) -> Reply {
-    match Request::read(query).and_then(|request| Shape::of(&request)) {
-        Ok(Shape::All) => items(opened, part, page),
-        Ok(Shape::Lookup { .. }) => {
-            opened.failed(Error::not_yet("A query with a filter")).at(opened.place())
-        }
         Err(error) => opened.failed(error).at(opened.place()),
     }
 }
@@ -168,7 +156,7 @@ impl<'a> Scan<'a> {
 }
 
 /// What a part of a container means in keys, and the ranges it touches.
-fn segments(opened: &Opened, part: &Part) -> Result<(Place, Vec<(Bucket, KeyRange)>)> {
+pub(crate) fn segments(opened: &Opened, part: &Part) -> Result<(Place, Vec<(Bucket, KeyRange)>)> {
     let container = &opened.container;
     let mut interval = Interval { min: Epk(Vec::new()), max: None };
     if let Some(id) = &part.range {
@@ -261,7 +249,7 @@ fn skip_to(segments: &mut Vec<(Bucket, KeyRange)>, position: (Bucket, Vec<u8>)) 
     let (bucket, key) = position;
     segments.retain(|(candidate, _)| *candidate >= bucket);
     match segments.first_mut() {
-        Some((first, range)) if *first == bucket && key >= range.start && key < range.end => {
+        Some((first, range)) if *first == bucket && range.contains(&key) => {
             range.start = key;
             Ok(())
         }
@@ -305,7 +293,7 @@ pub(crate) fn rows(
     let scope = *b"list";
     if let Some(token) = &page.continuation {
         let (_, key) = read_token(token, scope)?;
-        if key < range.start || key >= range.end {
+        if !range.contains(&key) {
             return Err(bad_token());
         }
         range.start = key;
@@ -317,4 +305,21 @@ pub(crate) fn rows(
     let more = if pairs.len() > limit { pairs.pop() } else { None };
     let next = more.map(|(key, _)| write_token(keys::CATALOG, &key, scope));
     Ok((pairs.into_iter().map(|(_, value)| value).collect(), next))
+}
+
+/// How many rows of the catalog a query goes through.
+const ROWS_MAX: usize = 100_000;
+
+/// All rows of a part of the catalog.
+pub(crate) fn all_rows(snapshot: &dyn Snapshot, range: &KeyRange) -> Result<Vec<Bytes>> {
+    let pairs = snapshot
+        .scan(keys::CATALOG, range, Direction::Forward, ROWS_MAX + 1)
+        .map_err(storage_failed)?;
+    if pairs.len() > ROWS_MAX {
+        return Err(Error::bad_request(format!(
+            "There are more than {ROWS_MAX} of these, which is too many for a query. List them \
+             page by page."
+        )));
+    }
+    Ok(pairs.into_iter().map(|(_, value)| value).collect())
 }

@@ -13,7 +13,6 @@ use crate::catalog::{self, CatalogView, not_found};
 use crate::databases::{CHARGE_LOOK_RU, feed};
 use crate::keys;
 use crate::list;
-use crate::lookup;
 use crate::operation::Page;
 use crate::record;
 use crate::reply::{Reply, Success, storage_failed};
@@ -116,10 +115,9 @@ pub(crate) fn list(snapshot: &dyn Snapshot, page: &Page) -> Result<Reply> {
     Ok(feed("", "Offers", offers, next, catalog::now(snapshot)))
 }
 
-/// Shows the offers that a query asks for.
-pub(crate) fn query(snapshot: &dyn Snapshot, body: &[u8]) -> Result<Reply> {
-    let found = lookup::find(snapshot, &keys::offers(), body, json_of)?;
-    Ok(feed("", "Offers", found, None, catalog::now(snapshot)))
+/// All offers of the account, as clients see them.
+pub(crate) fn all(snapshot: &dyn Snapshot) -> Result<Vec<Value>> {
+    list::all_rows(snapshot, &keys::offers())?.iter().map(|row| json_of(row)).collect()
 }
 
 fn json_of(row: &[u8]) -> Result<Value> {

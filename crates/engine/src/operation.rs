@@ -36,11 +36,6 @@ pub enum Operation {
         /// Which page.
         page: Page,
     },
-    /// Shows the databases that a query asks for.
-    QueryDatabases {
-        /// The request's body.
-        query: Vec<u8>,
-    },
     /// Removes a database with all that is in it.
     DeleteDatabase {
         /// Which one.
@@ -74,13 +69,6 @@ pub enum Operation {
         /// Which page.
         page: Page,
     },
-    /// Shows the containers of a database that a query asks for.
-    QueryContainers {
-        /// Of which one.
-        database: String,
-        /// The request's body.
-        query: Vec<u8>,
-    },
     /// Changes a container's definition.
     ReplaceContainer(Replacement),
     /// Removes a container with all that is in it.
@@ -112,16 +100,11 @@ pub enum Operation {
         page: Page,
     },
     /// Shows the items that a query asks for.
-    QueryItems {
-        /// Where.
-        at: ContainerScope,
-        /// The request's body.
-        query: Vec<u8>,
-        /// Which part.
-        part: Part,
-        /// Which page.
-        page: Page,
-    },
+    QueryItems(QueryItems),
+    /// Says how a client carries out a query that asks ranges by itself.
+    PlanQuery(PlanQuery),
+    /// Shows the databases, containers, offers or ranges that a query asks for.
+    QueryFeed(QueryFeed),
 
     /// Shows the partition key ranges of a container.
     ListRanges {
@@ -148,11 +131,6 @@ pub enum Operation {
     ListOffers {
         /// Which page.
         page: Page,
-    },
-    /// Looks offers up.
-    QueryOffers {
-        /// The request's body.
-        query: Vec<u8>,
     },
     /// Shows an offer.
     ReadOffer {
@@ -266,6 +244,20 @@ pub struct WriteItem {
     pub condition: Condition,
     /// Whether the answer leaves the item out.
     pub minimal: bool,
+    /// Whether the item is in the index.
+    pub indexing: Indexing,
+}
+
+/// Whether an item is in the index of its container, if there is one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Indexing {
+    /// As the container's policy says.
+    #[default]
+    ByPolicy,
+    /// It is.
+    Include,
+    /// It is not.
+    Exclude,
 }
 
 /// What a write does.
@@ -299,6 +291,60 @@ pub struct Page {
     pub continuation: Option<String>,
 }
 
+/// A query of items.
+#[derive(Clone, Debug)]
+pub struct QueryItems {
+    /// Where.
+    pub at: ContainerScope,
+    /// The request's body.
+    pub query: Vec<u8>,
+    /// Which part.
+    pub part: Part,
+    /// Which page.
+    pub page: Page,
+    /// Whether it may go over several ranges.
+    pub cross_partition: bool,
+    /// Whether it may read a container that has no index.
+    pub scan: bool,
+    /// Whether its metrics are asked for.
+    pub metrics: bool,
+}
+
+/// A request for the plan of a query.
+#[derive(Clone, Debug)]
+pub struct PlanQuery {
+    /// Where.
+    pub at: ContainerScope,
+    /// The request's body.
+    pub query: Vec<u8>,
+    /// What the client says it can do, as a list with commas.
+    pub features: String,
+}
+
+/// A query of resources that are not items.
+#[derive(Clone, Debug)]
+pub struct QueryFeed {
+    /// Which ones.
+    pub feed: Feed,
+    /// The request's body.
+    pub query: Vec<u8>,
+    /// Which page.
+    pub page: Page,
+}
+
+/// Resources that are not items.
+#[derive(Clone, Debug)]
+pub enum Feed {
+    /// The databases of the account.
+    Databases,
+    /// The containers of a database.
+    Containers(String),
+    /// The partition key ranges of a container.
+    Ranges(ContainerScope),
+    /// The offers of the account.
+    Offers,
+}
+
 /// Which part of a container.
 #[derive(Clone, Debug, Default)]
 pub struct Part {
@@ -310,4 +356,11 @@ pub struct Part {
     pub start: Option<Epk>,
     /// Keys before this.
     pub end: Option<Epk>,
+}
+
+impl Part {
+    /// Whether the client says which ranges of keys it means.
+    pub fn is_scoped(&self) -> bool {
+        self.range.is_some() || self.start.is_some() || self.end.is_some()
+    }
 }

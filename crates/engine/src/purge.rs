@@ -41,6 +41,7 @@ use self::pacer::{ByUsers, Load, Meter, PERIOD, Pace, Pacer, awaited};
 use self::tally::Tally;
 pub use self::tally::{LAG_SECONDS, Lag, PurgeFigures};
 use self::unit::Look;
+use crate::index::rebuild::{self, Size, Turn};
 use crate::reply::{Reply, Success, storage_failed};
 use crate::{Shared, keys, stopped};
 
@@ -181,13 +182,41 @@ impl Purge {
     }
 }
 
-/// One turn of the background: at most one unit. Returns how long to rest
-/// before the next.
+/// One turn of the background: at most one unit, and at most one of a rebuild of
+/// an index, which goes on at the same pace. Returns how long to rest before the
+/// next.
 pub(crate) fn turn(shared: &Shared) -> Duration {
-    let purge = &shared.purge;
     if let Err(error) = shared.finish_installs() {
         tracing::warn!(%error, "a container's definition did not reach all its buckets");
     }
+    remove_in_turn(shared).min(rebuild_in_turn(shared))
+}
+
+/// Rebuilds some of an index whose policy changed.
+fn rebuild_in_turn(shared: &Shared) -> Duration {
+    let purge = &shared.purge;
+    if shared.index.line.is_empty() {
+        return PERIOD;
+    }
+    let pace = purge.pacer.pace(purge.load(shared, true));
+    let Pace { items, urgency, .. } = pace;
+    match rebuild::turn(shared, Size { items, bytes: pace.bytes() as u64, urgency }) {
+        Ok(Turn::Idle) => PERIOD,
+        Ok(Turn::Looked) => pace.rest,
+        Ok(Turn::Committed) => {
+            purge.units.fetch_add(1, Ordering::Relaxed);
+            pace.rest
+        }
+        Err(error) => {
+            tracing::warn!(%error, "an index was not rebuilt and is tried again");
+            PERIOD
+        }
+    }
+}
+
+/// Removes some of what nobody can see.
+fn remove_in_turn(shared: &Shared) -> Duration {
+    let purge = &shared.purge;
     if !purge.filled.swap(true, Ordering::Relaxed) {
         look_at_all(shared, None);
     }
@@ -266,7 +295,7 @@ fn step(
     let purge = &shared.purge;
     let _unit = lock(&purge.unit);
     let snapshot = shared.store.snapshot()?;
-    let (unit, more, next) = match unit::look(&*snapshot, bucket, pace, until)? {
+    let (unit, more, next) = match unit::look(&*snapshot, bucket, pace, until, &shared.index)? {
         Look::Gone => return Ok(After::Gone),
         Look::Nothing(next) => return Ok(After::Next(next)),
         Look::Due { unit, more, next } => (unit, more, next),

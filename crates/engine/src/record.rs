@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! <format:1> <version:8> <docno:8> <ts:8> <life:8> <opened:4>
-//! <key length:2> <canonical partition key>
+//! <indexing:1> <key length:2> <canonical partition key>
 //! <unique keys:1> <hash:16>*
 //! <id length:2> <id> <JSON text>
 //! ```
@@ -21,11 +21,13 @@ use dayfly_storage::tally::Change;
 use dayfly_storage::{Batch, Error, Result, Stamp};
 
 use crate::catalog::Container;
+use crate::index::{self, Indexed, Owner};
 use crate::keys::{self, ItemKey, Partition};
 use crate::lives::Notes;
+use crate::operation::Indexing;
 use crate::reply::Pieces;
 
-const FORMAT: u8 = 1;
+const FORMAT: u8 = 2;
 
 /// The part of the header that the commit fills in.
 const SEAL_BYTES: usize = 37;
@@ -80,6 +82,8 @@ pub(crate) struct Record {
     pub(crate) life: Life,
     /// How often the store had been opened at the write.
     pub(crate) opened: u32,
+    /// Whether it is in the index.
+    pub(crate) indexing: Indexing,
     /// What the paths of each unique key hold, as a hash.
     unique: Vec<[u8; 16]>,
     /// The whole record.
@@ -92,6 +96,7 @@ pub(crate) struct Record {
 /// committer fills in a few bytes and copies nothing.
 pub(crate) struct Unstamped {
     bytes: Vec<u8>,
+    indexing: Indexing,
     unique: Vec<[u8; 16]>,
     partition_key: Range<usize>,
     id: Range<usize>,
@@ -108,10 +113,17 @@ pub(crate) struct Seal {
 }
 
 impl Unstamped {
-    pub(crate) fn new(partition_key: &[u8], unique: &[[u8; 16]], id: &[u8], text: &[u8]) -> Self {
+    pub(crate) fn new(
+        indexing: Indexing,
+        partition_key: &[u8],
+        unique: &[[u8; 16]],
+        id: &[u8],
+        text: &[u8],
+    ) -> Self {
         let length = SEAL_BYTES + 6 + partition_key.len() + unique.len() * 16 + id.len();
         let mut bytes = Vec::with_capacity(length + text.len());
         bytes.put_bytes(0, SEAL_BYTES);
+        bytes.put_u8(indexing_byte(indexing));
         let partition_key = put_short(&mut bytes, partition_key);
         bytes.put_u8(u8::try_from(unique.len()).unwrap_or(u8::MAX));
         for hash in unique {
@@ -119,7 +131,7 @@ impl Unstamped {
         }
         let id = put_short(&mut bytes, id);
         bytes.put_slice(text);
-        Unstamped { bytes, unique: unique.to_vec(), partition_key, id }
+        Unstamped { bytes, indexing, unique: unique.to_vec(), partition_key, id }
     }
 
     /// The record, complete.
@@ -132,9 +144,9 @@ impl Unstamped {
         header.put_u64(seal.life.to_bits());
         header.put_u32(seal.opened);
         let Seal { version, docno, ts, life, opened } = seal;
-        let Unstamped { bytes, unique, partition_key, id } = self;
+        let Unstamped { bytes, indexing, unique, partition_key, id } = self;
         let bytes = bytes.into();
-        Record { version, docno, ts, life, opened, unique, bytes, partition_key, id }
+        Record { version, docno, ts, life, opened, indexing, unique, bytes, partition_key, id }
     }
 }
 
@@ -153,6 +165,7 @@ impl Record {
         let ts = Timestamp(rest.try_get_u64().ok()?);
         let life = Life::from_bits(rest.try_get_u64().ok()?);
         let opened = rest.try_get_u32().ok()?;
+        let indexing = indexing_of(rest.try_get_u8().ok()?)?;
         let partition_key = skip_short(&bytes, &mut rest)?;
         let count = rest.try_get_u8().ok()?;
         let mut unique = Vec::with_capacity(usize::from(count));
@@ -162,7 +175,18 @@ impl Record {
             unique.push(hash);
         }
         let id = skip_short(&bytes, &mut rest)?;
-        Some(Record { version, docno, ts, life, opened, unique, bytes, partition_key, id })
+        Some(Record {
+            version,
+            docno,
+            ts,
+            life,
+            opened,
+            indexing,
+            unique,
+            bytes,
+            partition_key,
+            id,
+        })
     }
 
     /// The canonical partition key.
@@ -178,6 +202,11 @@ impl Record {
     /// The user's JSON, without system properties.
     pub(crate) fn text(&self) -> &[u8] {
         self.bytes.get(self.id.end..).unwrap_or_default()
+    }
+
+    /// The same, shared.
+    pub(crate) fn text_bytes(&self) -> Bytes {
+        self.bytes.slice(self.id.end.min(self.bytes.len())..)
     }
 
     /// The item's version as clients see it.
@@ -218,27 +247,37 @@ impl Record {
     }
 
     /// Writes this version as a new item.
-    pub(crate) fn put(&self, batch: &mut Batch, partition: &Partition, key: &ItemKey) {
+    pub(crate) fn put(
+        &self,
+        batch: &mut Batch,
+        partition: &Partition,
+        key: &ItemKey,
+        indexed: &Indexed,
+    ) {
         self.put_version(batch, key);
+        indexed.put(batch, &Owner::of(self, key));
         batch.put(keys::by_rid(self.docno), key.tail().to_vec());
         for unique in self.unique_keys(partition) {
             batch.put(unique, self.id().to_vec());
         }
     }
 
-    /// Writes this version over `old`. Entries that stay as they are, are not
-    /// written again.
+    /// Writes this version over `old`, with what each has in the index. Entries
+    /// that stay as they are, are not written again.
     pub(crate) fn put_over(
         &self,
-        old: &Record,
+        (old, before): (&Record, &Indexed),
         batch: &mut Batch,
         partition: &Partition,
         key: &ItemKey,
+        indexed: &Indexed,
     ) {
         let mut gone = Notes::default();
         FeedRow::of(old, key).remove_version(batch, &mut gone);
         gone.write(batch, Change::Less);
         self.put_version(batch, key);
+        let again = index::outlives(old.life, self.life);
+        indexed.put_over(before, again, batch, &Owner::of(self, key));
         let before = old.unique_keys(partition);
         let after = self.unique_keys(partition);
         for gone in before.iter().filter(|unique| !after.contains(unique)) {
@@ -250,9 +289,9 @@ impl Record {
     }
 
     /// Buries the item, which stands at `key`.
-    pub(crate) fn bury(&self, batch: &mut Batch, key: &ItemKey) {
+    pub(crate) fn bury(&self, batch: &mut Batch, key: &ItemKey, indexed: &Indexed) {
         let mut gone = Notes::default();
-        FeedRow::of(self, key).bury(batch, &mut gone);
+        FeedRow::of(self, key).bury(batch, &mut gone, indexed);
         gone.write(batch, Change::Less);
     }
 
@@ -277,8 +316,8 @@ fn unique_keys(hashes: &[[u8; 16]], partition: &Partition) -> Vec<Vec<u8>> {
     (0u8..).zip(hashes).map(|(place, hash)| partition.unique(place, hash)).collect()
 }
 
-/// What the feed says of an item's newest version: all that a burial needs, so
-/// that the purge reads no items.
+/// What the feed says of an item's newest version: all that a burial needs, but
+/// for what the item has in the index.
 ///
 /// ```text
 /// <ts:8> <life:8> <docno:8> <bytes:4> <partition length:2> <unique keys:1> <hash:16>*
@@ -359,13 +398,14 @@ impl FeedRow {
         }
     }
 
-    /// The one way an item dies: with its record go all of its entries, and
-    /// `gone` notes that it is to be counted no more.
+    /// The one way an item dies: with its record go all of its entries, those in
+    /// the index too, and `gone` notes that it is to be counted no more.
     ///
     /// Purge calls this, deletes call it, and a write that meets an expired
     /// item calls it first, in its own commit.
-    pub(crate) fn bury(&self, batch: &mut Batch, gone: &mut Notes) {
+    pub(crate) fn bury(&self, batch: &mut Batch, gone: &mut Notes, indexed: &Indexed) {
         batch.delete(self.key.record().to_vec());
+        indexed.remove(batch, self.docno);
         batch.delete(keys::by_rid(self.docno));
         self.remove_version(batch, gone);
         let partition = self.key.partition_of(usize::from(self.partition_bytes));
@@ -400,6 +440,18 @@ pub(crate) fn etag(container: u32, opened: u32, version: u64) -> String {
     text
 }
 
+fn indexing_byte(indexing: Indexing) -> u8 {
+    match indexing {
+        Indexing::ByPolicy => 0,
+        Indexing::Include => 1,
+        Indexing::Exclude => 2,
+    }
+}
+
+fn indexing_of(byte: u8) -> Option<Indexing> {
+    [Indexing::ByPolicy, Indexing::Include, Indexing::Exclude].get(usize::from(byte)).copied()
+}
+
 /// Writes a part with its length, and says where it stands.
 fn put_short(bytes: &mut Vec<u8>, part: &[u8]) -> Range<usize> {
     debug_assert!(u16::try_from(part.len()).is_ok());
@@ -431,13 +483,17 @@ mod tests {
             life: Life::Explicit(Timestamp(4)),
             opened: 5,
         };
-        let made = Unstamped::new(b"key", &[[7; 16], [8; 16]], b"id", b"{}").seal(seal);
-        let read = Record::decode(made.bytes.clone()).unwrap();
-        assert_eq!(format!("{made:?}"), format!("{read:?}"));
-        assert_eq!(
-            (read.partition_key(), read.id(), read.text()),
-            (&b"key"[..], &b"id"[..], &b"{}"[..])
-        );
+        for indexing in [Indexing::ByPolicy, Indexing::Include, Indexing::Exclude] {
+            let unique = &[[7; 16], [8; 16]];
+            let made = Unstamped::new(indexing, b"key", unique, b"id", b"{}").seal(seal);
+            let read = Record::decode(made.bytes.clone()).unwrap();
+            assert_eq!(format!("{made:?}"), format!("{read:?}"));
+            assert_eq!(
+                (read.partition_key(), read.id(), read.text(), read.indexing),
+                (&b"key"[..], &b"id"[..], &b"{}"[..], indexing)
+            );
+            assert_eq!(read.text(), read.text_bytes());
+        }
     }
 
     #[test]
@@ -455,7 +511,8 @@ mod tests {
                 life: Life::Never,
                 opened: number,
             };
-            let record = Unstamped::new(b"key", &[], b"a", br#"{"id":"a"}"#).seal(seal);
+            let record =
+                Unstamped::new(Indexing::ByPolicy, b"key", &[], b"a", br#"{"id":"a"}"#).seal(seal);
             let shown = record.render(&container, &record.etag(&container));
             assert_eq!(record.bytes(), shown.len() as u64, "{shown:?}");
         }
@@ -470,7 +527,8 @@ mod tests {
             life: Life::Explicit(Timestamp(4)),
             opened: 5,
         };
-        let record = Unstamped::new(b"key", &[[7; 16], [8; 16]], b"id", b"{}").seal(seal);
+        let unique = &[[7; 16], [8; 16]];
+        let record = Unstamped::new(Indexing::ByPolicy, b"key", unique, b"id", b"{}").seal(seal);
         let key = ItemKey::of_tail(b"partitionid");
         let row = FeedRow::of(&record, &key);
         let read = FeedRow::decode(&keys::feed(row.version), &row.encode()).unwrap();

@@ -38,15 +38,35 @@ pub struct Success {
     pub continuation: Option<String>,
     /// How many resources a list holds.
     pub item_count: Option<usize>,
-    /// Whether the progress of the index was asked for.
-    pub quota: bool,
+    /// How far the index of a container has come to its policy, in percent, if
+    /// that was asked for.
+    pub index_progress: Option<u8>,
     /// For a container: what is alive in it.
     pub usage: Option<Count>,
     /// Whether an item was written with a `ttl` that counts for nothing,
     /// because the container has no default.
     pub ttl_ignored: bool,
+    /// What a query did, if that was asked for.
+    pub query: Option<QueryFigures>,
     /// For an offer: the least throughput it could be given.
     pub throughput_min: Option<u32>,
+}
+
+/// What a page of a query did.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct QueryFigures {
+    /// How many items were read.
+    pub items: u64,
+    /// How many bytes they have.
+    pub item_bytes: u64,
+    /// How many keys or entries of the index were looked at.
+    pub entries: u64,
+    /// What reading them one by one would cost, in request units.
+    pub items_charge: f64,
+    /// How many rows came out.
+    pub rows: u64,
+    /// How many bytes they have.
+    pub row_bytes: u64,
 }
 
 /// Bytes in two pieces, one after the other, so that an item of 2 MB is not

@@ -6,7 +6,7 @@ use dayfly_model::session::{self, Seen};
 use dayfly_model::{Error, ErrorKind, Result, Timestamp};
 use dayfly_storage::Snapshot;
 
-use crate::Engine;
+use crate::Shared;
 use crate::catalog::{self, Container};
 use crate::operation::ContainerScope;
 use crate::reply::{Place, Reply};
@@ -66,15 +66,14 @@ impl Opened {
     }
 }
 
-impl Engine {
+impl Shared {
     /// Opens the container a request names. `missing` is the error when the
     /// database is there and the container is not.
     pub(crate) fn enter(&self, at: &ContainerScope, missing: ErrorKind) -> Result<Opened, Reply> {
-        let snapshot = self.shared.store.snapshot()?;
+        let snapshot = self.store.snapshot()?;
         let now = catalog::now(&*snapshot);
         let enter = || {
-            let found =
-                self.shared.catalog.open(&*snapshot, &at.database, &at.container, missing)?;
+            let found = self.catalog.open(&*snapshot, &at.database, &at.container, missing)?;
             check_intended(&found.value, at.intended_rid.as_deref())?;
             let session = at.session.as_deref().map(session::parse).transpose()?;
             Ok((found, session.unwrap_or_default()))

@@ -20,6 +20,8 @@
 //! |           | terms are free                                     |
 //! | patch     | replace + 0.4 for each property                    |
 //! | miss      | a read of 1 KB                                     |
+//! | query     | 2 + 0.3 of reading the items it loads + 0.25 for   |
+//! |           | each KB of its rows; a model of ours               |
 //!
 //! Between rows the charge is linear, below the first it is the first, above
 //! the last it goes on as before. Two decimals.
@@ -73,6 +75,13 @@ pub fn of_replace(old_bytes: usize, new_bytes: usize, terms: usize) -> f64 {
 /// Patching some properties of an item.
 pub fn of_patch(old_bytes: usize, new_bytes: usize, terms: usize, properties: usize) -> f64 {
     rounded(of_replace(old_bytes, new_bytes, terms) + float(properties) * PATCHED_PROPERTY)
+}
+
+/// A page of a query: what reading the loaded items would cost one by one, and
+/// the bytes of its rows.
+#[expect(clippy::cast_precision_loss, reason = "a page is small")]
+pub fn of_query(items: f64, row_bytes: u64) -> f64 {
+    rounded(2.0 + 0.3 * items + 0.25 * (row_bytes as f64 / 1024.0))
 }
 
 /// Two decimals, as charges are shown.

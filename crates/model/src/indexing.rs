@@ -19,7 +19,9 @@
 //! ones `/?` before `/*`.
 
 mod path;
+pub mod rules;
 mod special;
+pub mod terms;
 
 use std::collections::HashSet;
 

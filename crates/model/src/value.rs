@@ -308,6 +308,14 @@ impl From<i64> for Number {
     }
 }
 
+impl From<u64> for Number {
+    /// Past the integers of 64 bits it is a double.
+    #[expect(clippy::cast_precision_loss, reason = "the nearest is what is meant")]
+    fn from(value: u64) -> Self {
+        i64::try_from(value).map_or(Number::Double(value as f64), Number::Integer)
+    }
+}
+
 impl From<f64> for Number {
     fn from(value: f64) -> Self {
         Number::Double(value)

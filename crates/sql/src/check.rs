@@ -1,10 +1,13 @@
-//! What a tree itself shows to be wrong, before anybody knows what its names
-//! mean: clauses that do not go together, and counts over the service's limits.
+//! What is wrong in a query, as far as its text shows it.
 //!
-//! A query is judged before its subqueries, and the first finding is told.
+//! First what a tree itself shows, before anybody knows what its names mean:
+//! clauses that do not go together, and counts over the service's limits. A query
+//! is judged before its subqueries, and the first finding is told. Then what the
+//! names mean, see [`names`].
 
 use crate::error::SyntaxError;
-use crate::tree::{Access, Binding, Call, Collection, Expr, ExprKind, Projection, Query, Span};
+use crate::tree::{Binding, Collection, Expr, ExprKind, Projection, Query, Span};
+use crate::{names, walk};
 
 /// How many JOINs a query may have with its subqueries.
 const JOINS_MAX: usize = 10;
@@ -13,6 +16,11 @@ const UDFS_MAX: usize = 10;
 
 /// Checks the tree of a query that was read from `text`.
 pub fn check(query: &Query, text: &str) -> Result<(), SyntaxError> {
+    check_tree(query, text)?;
+    names::check(query, text)
+}
+
+fn check_tree(query: &Query, text: &str) -> Result<(), SyntaxError> {
     let mut checker = Checker { text, joins: 0, udfs: 0, finding: None };
     checker.query(query, false);
     let limits = [
@@ -105,59 +113,24 @@ impl Checker<'_> {
 
     /// Goes on to everything inside.
     fn below(&mut self, query: &Query) {
-        match &query.projection {
-            Projection::All(_) => {}
-            Projection::Value(item) => self.expr(&item.expr),
-            Projection::Items(items) => items.iter().for_each(|item| self.expr(&item.expr)),
-        }
+        walk::selected(&query.projection).for_each(|expr| self.expr(expr));
         for source in &query.sources {
             match &source.collection {
                 Collection::Path { .. } => {}
                 Collection::Subquery(query) => self.query(query, true),
-                Collection::Call(call) => self.call(call),
+                Collection::Call(call) => call.arguments.iter().for_each(|expr| self.expr(expr)),
             }
         }
-        self.exprs(query.filter.as_ref());
-        self.exprs(&query.group_by);
-        self.exprs(query.order_by.iter().flat_map(|order| &order.keys).map(|key| &key.expr));
-    }
-
-    fn exprs<'e>(&mut self, exprs: impl IntoIterator<Item = &'e Expr>) {
-        exprs.into_iter().for_each(|expr| self.expr(expr));
-    }
-
-    fn call(&mut self, call: &Call) {
-        self.udfs += usize::from(call.udf);
-        self.exprs(&call.arguments);
+        query.filter.iter().chain(&query.group_by).for_each(|expr| self.expr(expr));
+        walk::sort_keys(query).for_each(|expr| self.expr(expr));
     }
 
     fn expr(&mut self, expr: &Expr) {
         match &expr.kind {
-            ExprKind::Literal(_) | ExprKind::Identifier(_) | ExprKind::Parameter(_) => {}
-            ExprKind::Array(values) => self.exprs(values),
-            ExprKind::Object(members) => self.exprs(members.iter().map(|(_, value)| value)),
-            ExprKind::Unary(_, operand) => self.expr(operand),
-            ExprKind::Chain(first, rest) => {
-                self.expr(first);
-                self.exprs(rest.iter().map(|(_, operand)| operand));
-            }
-            ExprKind::Conditional(operands) | ExprKind::Between { operands, .. } => {
-                self.exprs(operands.as_ref());
-            }
-            ExprKind::In { value, list, .. } => {
-                self.expr(value);
-                self.exprs(list);
-            }
-            ExprKind::Like { operands, .. } => self.exprs(operands.as_ref()),
-            ExprKind::Path(of, steps) => {
-                self.expr(of);
-                self.exprs(steps.iter().filter_map(|step| match step {
-                    Access::Member(_) => None,
-                    Access::Index(index) => Some(index),
-                }));
-            }
-            ExprKind::Call(call) => self.call(call),
             ExprKind::Subquery(_, query) => self.query(query, true),
+            ExprKind::Call(call) if call.udf => self.udfs += 1,
+            _ => {}
         }
+        walk::parts(expr, &mut |part| self.expr(part));
     }
 }

@@ -1,7 +1,7 @@
 //! What is wrong in a query, and where, as the service tells it.
 
 use dayfly_model::Error;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::tree::Span;
 
@@ -19,6 +19,8 @@ pub struct SyntaxError {
     pub start: usize,
     /// Where it ends.
     pub end: usize,
+    /// What else is wrong, with codes of its own.
+    pub more: Vec<SyntaxError>,
 }
 
 impl SyntaxError {
@@ -34,6 +36,7 @@ impl SyntaxError {
             message: message.into(),
             start: units_before(text, span.start),
             end: units_before(text, span.end),
+            more: Vec::new(),
         }
     }
 
@@ -47,19 +50,34 @@ impl SyntaxError {
         SyntaxError { code: None, ..SyntaxError::new("", message, text, span) }
     }
 
+    /// An error of a query as a whole, that has no code in the service.
+    pub(crate) fn sentence(message: impl Into<String>) -> Self {
+        SyntaxError::without_code(message, "", Span::default())
+    }
+
     /// The body that the service sends for it: what its compiler found has a
     /// code and a place, everything else is a sentence.
     pub fn body(&self) -> String {
         let body = match self.code {
-            Some(code) => json!({ "errors": [{
-                "severity": "Error",
-                "location": { "start": self.start, "end": self.end },
-                "code": code,
-                "message": self.message,
-            }] }),
+            Some(_) => {
+                let all = std::iter::once(self).chain(&self.more);
+                json!({ "errors": all.map(SyntaxError::to_json).collect::<Value>() })
+            }
             None => json!({ "Errors": [self.message] }),
         };
         body.to_string()
+    }
+
+    fn to_json(&self) -> Value {
+        let code = self.code.unwrap_or_default();
+        // A code without letters is a number.
+        let code = code.parse::<u32>().map_or_else(|_| json!(code), |number| json!(number));
+        json!({
+            "severity": "Error",
+            "location": { "start": self.start, "end": self.end },
+            "code": code,
+            "message": self.message,
+        })
     }
 
     /// The failure of the request that has this query.

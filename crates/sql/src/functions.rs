@@ -6,10 +6,34 @@
 //! undefined, and so does one that is undefined, unless the table says that the
 //! function wants to see it.
 
+mod arguments;
+mod array;
+mod case;
+mod convert;
+mod date;
+mod fold;
+mod integer;
+mod kind;
+mod like;
+mod math;
+mod regex;
+mod search;
+mod set;
+pub(crate) mod signature;
+mod spatial;
+mod string;
+#[cfg(test)]
+mod tables;
+#[cfg(test)]
+mod testing;
+mod units;
+
 use std::borrow::Cow;
 
 use dayfly_model::Timestamp;
 use dayfly_model::value::Value;
+
+pub(crate) use self::like::Like;
 
 /// The arguments of a call.
 pub(crate) type Arguments<'a> = [Cow<'a, Value>];
@@ -33,6 +57,50 @@ pub(crate) enum Body {
     Strict(fn(&Arguments<'_>) -> Value),
     /// The same, and sees undefined arguments.
     Seeing(fn(&Arguments<'_>) -> Value),
+    /// The same as strict, and may be beyond what is supported: then a sentence
+    /// says so.
+    Failing(fn(&Arguments<'_>) -> Result<Value, String>),
     /// The same as strict, and depends on the setting.
     Set(fn(&Setting, &Arguments<'_>) -> Value),
+}
+
+impl Body {
+    /// What the function makes of its arguments, or why it cannot.
+    pub(crate) fn call(
+        self,
+        setting: &Setting,
+        arguments: &Arguments<'_>,
+    ) -> Result<Value, String> {
+        let defined = arguments.iter().all(|argument| argument.is_defined());
+        match self {
+            Body::Seeing(function) => Ok(function(arguments)),
+            _ if !defined => Ok(Value::Undefined),
+            Body::Strict(function) => Ok(function(arguments)),
+            Body::Failing(function) => function(arguments),
+            Body::Set(function) => Ok(function(setting, arguments)),
+        }
+    }
+}
+
+/// All families.
+const FAMILIES: &[&Family] = &[
+    array::FUNCTIONS,
+    convert::FUNCTIONS,
+    date::FUNCTIONS,
+    fold::FUNCTIONS,
+    integer::FUNCTIONS,
+    kind::FUNCTIONS,
+    math::FUNCTIONS,
+    regex::FUNCTIONS,
+    search::FUNCTIONS,
+    set::FUNCTIONS,
+    spatial::FUNCTIONS,
+    string::FUNCTIONS,
+    units::FUNCTIONS,
+];
+
+/// The function of this name, which is in upper case.
+pub(crate) fn find(name: &str) -> Option<(&'static str, Body)> {
+    let all = FAMILIES.iter().flat_map(|family| family.iter());
+    all.copied().find(|(known, _)| *known == name)
 }

@@ -148,6 +148,11 @@ pub(crate) fn is_word(word: &str) -> bool {
     word.starts_with(starts_word) && word_length(word) == word.len()
 }
 
+/// Whether `word` is one that may be a name.
+pub(crate) fn is_name(word: &str) -> bool {
+    is_word(word) && !is_reserved(word)
+}
+
 /// A string goes on to the next quote of its kind that no `\` stands before.
 fn text_length(text: &str, quote: char) -> (Kind, usize) {
     let mut escaped = false;

@@ -8,7 +8,9 @@
 //!   lex.rs           text -> tokens, each with its place
 //!   parse.rs         clauses, and expression.rs expressions -> tree.rs
 //!   check.rs         what the tree itself shows to be wrong
-//!   shape.rs         what is done with it; for now two shapes
+//!   names.rs         what its names mean, and which mean nothing
+//!   run.rs           carries it out over items, with functions.rs
+//!   plan.rs          how a client that asks ranges by itself carries it out
 //! ```
 //!
 //! What is wrong in a query is told as the service tells it, with its code and
@@ -20,11 +22,14 @@ mod error;
 mod expression;
 mod functions;
 mod lex;
+mod names;
 mod parse;
+pub mod plan;
 mod print;
 mod request;
-mod shape;
+pub mod run;
 pub mod tree;
+mod walk;
 
 #[cfg(test)]
 mod tests;
@@ -33,4 +38,3 @@ pub use check::check;
 pub use error::SyntaxError;
 pub use parse::{DEPTH_MAX, TEXT_MAX, parse};
 pub use request::{Parameters, Request};
-pub use shape::Shape;

@@ -1,9 +1,19 @@
 //! A tree as text, in the form in which the service writes queries: keywords in
-//! upper case, every operator in brackets, strings in double quotes, `AS` and
-//! the direction of a sort always there.
+//! upper case, every operator in brackets, strings in double quotes, `AS` always
+//! there. There are two styles:
+//!
+//! | style   | clauses   | direction of a sort | doubles                     |
+//! |---------|-----------|---------------------|-----------------------------|
+//! | `Line`  | one line  | always there        | as few digits as tell them  |
+//! | `Lines` | a line each, subqueries indented | as it was given | 15 digits, else 17 |
+//!
+//! The second is the style of rewritten queries in plans.
+
+mod digits;
 
 use std::fmt::{self, Display, Formatter, Write};
 
+use self::digits::digits;
 use crate::tree::{
     Access, Amount, Binding, Call, Collection, Count, Direction, Expr, ExprKind, Item, Literal,
     Number, Operator, OrderBy, Projection, Query, Sign, SortKey, Source, Step,
@@ -11,120 +21,183 @@ use crate::tree::{
 
 impl Display for Query {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str("SELECT ")?;
-        if self.distinct {
-            f.write_str("DISTINCT ")?;
-        }
-        if let Some(top) = &self.top {
-            write!(f, "TOP {top} ")?;
-        }
-        write!(f, "{}", self.projection)?;
-        for (number, source) in self.sources.iter().enumerate() {
-            f.write_str(if number == 0 { " FROM " } else { " JOIN " })?;
-            write!(f, "{source}")?;
-        }
-        if let Some(filter) = &self.filter {
-            write!(f, " WHERE {filter}")?;
-        }
-        if !self.group_by.is_empty() {
-            f.write_str(" GROUP BY ")?;
-            list(f, &self.group_by)?;
-        }
-        if let Some(order_by) = &self.order_by {
-            write!(f, " {order_by}")?;
-        }
-        match &self.page {
-            Some(page) => write!(f, " OFFSET {} LIMIT {}", page.offset, page.limit),
-            None => Ok(()),
-        }
-    }
-}
-
-impl Display for Count {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        match &self.amount {
-            Amount::Number(number) => write!(f, "{number}"),
-            Amount::Parameter(name) => f.write_str(name),
-        }
-    }
-}
-
-impl Display for Projection {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        match self {
-            Projection::All(_) => f.write_str("*"),
-            Projection::Value(item) => write!(f, "VALUE {item}"),
-            Projection::Items(items) => list(f, items),
-        }
-    }
-}
-
-impl Display for Item {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.expr)?;
-        self.alias.as_ref().map_or(Ok(()), |alias| write!(f, " AS {alias}"))
-    }
-}
-
-impl Display for Source {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        match &self.binding {
-            Binding::Inferred => write!(f, "{}", self.collection),
-            Binding::Alias(name) => write!(f, "{} AS {name}", self.collection),
-            Binding::Each(name) => write!(f, "{name} IN {}", self.collection),
-        }
-    }
-}
-
-impl Display for Collection {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        match self {
-            Collection::Subquery(query) => write!(f, "({query})"),
-            Collection::Call(call) => write!(f, "{call}"),
-            Collection::Path { root, steps } => {
-                f.write_str(root)?;
-                steps.iter().try_for_each(|step| match step {
-                    Step::Member(name) => write!(f, ".{name}"),
-                    Step::Property(name) => {
-                        f.write_str("[")?;
-                        string(f, name)?;
-                        f.write_str("]")
-                    }
-                    Step::Index(index) => write!(f, "[{index}]"),
-                })
-            }
-        }
-    }
-}
-
-impl Display for OrderBy {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.rank { "ORDER BY RANK " } else { "ORDER BY " })?;
-        list(f, &self.keys)
-    }
-}
-
-impl Display for SortKey {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let direction = match self.direction {
-            Some(Direction::Descending) => "DESC",
-            Some(Direction::Ascending) | None => "ASC",
-        };
-        write!(f, "{} {direction}", self.expr)
+        Printer { out: f, style: Style::Line, depth: 0 }.query(self)
     }
 }
 
 impl Display for Expr {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        match &self.kind {
-            ExprKind::Literal(literal) => write!(f, "{literal}"),
-            ExprKind::Identifier(name) | ExprKind::Parameter(name) => f.write_str(name),
-            ExprKind::Array(values) => {
-                f.write_str("[")?;
-                list(f, values)?;
-                f.write_str("]")
+        Printer { out: f, style: Style::Line, depth: 0 }.expr(self)
+    }
+}
+
+/// A query as plans have it.
+pub(crate) fn query_in_lines(query: &Query) -> String {
+    in_lines(|printer| printer.query(query))
+}
+
+/// An expression as plans have it.
+pub(crate) fn expr_in_lines(expr: &Expr) -> String {
+    in_lines(|printer| printer.expr(expr))
+}
+
+fn in_lines(print: impl FnOnce(&mut Printer<'_>) -> fmt::Result) -> String {
+    let mut text = String::new();
+    // Writing to memory does not fail.
+    let _ = print(&mut Printer { out: &mut text, style: Style::Lines, depth: 0 });
+    text
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Style {
+    Line,
+    Lines,
+}
+
+struct Printer<'w> {
+    out: &'w mut dyn Write,
+    style: Style,
+    /// How many subqueries there are around.
+    depth: usize,
+}
+
+impl Printer<'_> {
+    fn text(&mut self, text: &str) -> fmt::Result {
+        self.out.write_str(text)
+    }
+
+    /// What stands between two clauses.
+    fn next_clause(&mut self) -> fmt::Result {
+        match self.style {
+            Style::Line => self.text(" "),
+            Style::Lines => write!(self.out, "\n{:1$}", "", self.depth * 4),
+        }
+    }
+
+    fn query(&mut self, query: &Query) -> fmt::Result {
+        self.text("SELECT ")?;
+        if query.distinct {
+            self.text("DISTINCT ")?;
+        }
+        if let Some(top) = &query.top {
+            write!(self.out, "TOP {} ", count(top))?;
+        }
+        self.projection(&query.projection)?;
+        for (number, source) in query.sources.iter().enumerate() {
+            self.next_clause()?;
+            self.text(if number == 0 { "FROM " } else { "JOIN " })?;
+            self.source(source)?;
+        }
+        if let Some(filter) = &query.filter {
+            self.next_clause()?;
+            self.text("WHERE ")?;
+            self.expr(filter)?;
+        }
+        if !query.group_by.is_empty() {
+            self.next_clause()?;
+            self.text("GROUP BY ")?;
+            self.list(&query.group_by, Self::expr)?;
+        }
+        if let Some(order_by) = &query.order_by {
+            self.next_clause()?;
+            self.order_by(order_by)?;
+        }
+        if let Some(page) = &query.page {
+            self.next_clause()?;
+            write!(self.out, "OFFSET {} LIMIT {}", count(&page.offset), count(&page.limit))?;
+        }
+        Ok(())
+    }
+
+    fn subquery(&mut self, query: &Query) -> fmt::Result {
+        if self.style == Style::Line {
+            self.text("(")?;
+            self.query(query)?;
+            return self.text(")");
+        }
+        self.text("(")?;
+        self.depth += 1;
+        self.next_clause()?;
+        self.query(query)?;
+        self.depth -= 1;
+        self.next_clause()?;
+        self.text(")")
+    }
+
+    fn projection(&mut self, projection: &Projection) -> fmt::Result {
+        match projection {
+            Projection::All(_) => self.text("*"),
+            Projection::Value(item) => {
+                self.text("VALUE ")?;
+                self.item(item)
             }
-            ExprKind::Object(members) => object(f, members),
+            Projection::Items(items) => self.list(items, Self::item),
+        }
+    }
+
+    fn item(&mut self, item: &Item) -> fmt::Result {
+        self.expr(&item.expr)?;
+        item.alias.as_ref().map_or(Ok(()), |alias| write!(self.out, " AS {alias}"))
+    }
+
+    fn source(&mut self, source: &Source) -> fmt::Result {
+        if let Binding::Each(name) = &source.binding {
+            write!(self.out, "{name} IN ")?;
+        }
+        self.collection(&source.collection)?;
+        match &source.binding {
+            Binding::Alias(name) => write!(self.out, " AS {name}"),
+            Binding::Inferred | Binding::Each(_) => Ok(()),
+        }
+    }
+
+    fn collection(&mut self, collection: &Collection) -> fmt::Result {
+        match collection {
+            Collection::Subquery(query) => self.subquery(query),
+            Collection::Call(call) => self.call(call),
+            Collection::Path { root, steps } => {
+                self.text(root)?;
+                steps.iter().try_for_each(|step| match step {
+                    Step::Member(name) => write!(self.out, ".{name}"),
+                    Step::Property(name) => {
+                        self.text("[")?;
+                        self.string(name)?;
+                        self.text("]")
+                    }
+                    Step::Index(index) => write!(self.out, "[{index}]"),
+                })
+            }
+        }
+    }
+
+    fn order_by(&mut self, order_by: &OrderBy) -> fmt::Result {
+        self.text(if order_by.rank { "ORDER BY RANK " } else { "ORDER BY " })?;
+        self.list(&order_by.keys, Self::sort_key)
+    }
+
+    fn sort_key(&mut self, key: &SortKey) -> fmt::Result {
+        self.expr(&key.expr)?;
+        match (key.direction, self.style) {
+            (Some(Direction::Descending), _) => self.text(" DESC"),
+            (Some(Direction::Ascending), _) | (None, Style::Line) => self.text(" ASC"),
+            (None, Style::Lines) => Ok(()),
+        }
+    }
+
+    fn expr(&mut self, expr: &Expr) -> fmt::Result {
+        match &expr.kind {
+            ExprKind::Literal(literal) => self.literal(literal),
+            ExprKind::Identifier(name) | ExprKind::Parameter(name) => self.text(name),
+            ExprKind::Array(values) => {
+                self.text("[")?;
+                self.list(values, Self::expr)?;
+                self.text("]")
+            }
+            ExprKind::Object(members) => {
+                self.text("{")?;
+                self.list(members, Self::member)?;
+                self.text("}")
+            }
             ExprKind::Unary(sign, operand) => {
                 let sign = match sign {
                     Sign::Minus => "-",
@@ -132,122 +205,177 @@ impl Display for Expr {
                     Sign::BitNot => "~",
                     Sign::Not => "NOT",
                 };
-                write!(f, "({sign} {operand})")
+                write!(self.out, "({sign} ")?;
+                self.expr(operand)?;
+                self.text(")")
             }
-            ExprKind::Chain(first, rest) => chain(f, first, rest),
+            ExprKind::Chain(first, rest) => self.chain(first, rest),
             ExprKind::Conditional(parts) => {
                 let [test, yes, no] = parts.as_ref();
-                write!(f, "({test} ? {yes} : {no})")
+                self.all(&["(", " ? ", " : "], [test, yes, no])
             }
             ExprKind::Between { not, operands } => {
                 let [value, low, high] = operands.as_ref();
-                write!(f, "({value} {}BETWEEN {low} AND {high})", word_not(*not))
+                let between = if *not { " NOT BETWEEN " } else { " BETWEEN " };
+                self.all(&["(", between, " AND "], [value, low, high])
             }
-            ExprKind::In { not, value, list: values } => {
-                write!(f, "({value} {}IN (", word_not(*not))?;
-                list(f, values)?;
-                f.write_str("))")
+            ExprKind::In { not, value, list } => {
+                self.text("(")?;
+                self.expr(value)?;
+                self.text(if *not { " NOT IN (" } else { " IN (" })?;
+                self.list(list, Self::expr)?;
+                self.text("))")
             }
             ExprKind::Like { not, operands, escape } => {
-                let [value, pattern] = operands.as_ref();
-                write!(f, "({value} {}LIKE {pattern}", word_not(*not))?;
-                if let Some(escape) = escape {
-                    f.write_str(" ESCAPE ")?;
-                    string(f, escape)?;
-                }
-                f.write_str(")")
+                self.like(*not, operands, escape.as_deref())
             }
-            ExprKind::Path(of, steps) => path(f, of, steps),
-            ExprKind::Call(call) => write!(f, "{call}"),
-            ExprKind::Subquery(how, query) => write!(f, "{}({query})", how.word()),
+            ExprKind::Path(of, steps) => self.path(of, steps),
+            ExprKind::Call(call) => self.call(call),
+            ExprKind::Subquery(how, query) => {
+                self.text(how.word())?;
+                self.subquery(query)
+            }
         }
     }
-}
 
-impl Display for Literal {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        match self {
-            Literal::Undefined => f.write_str("undefined"),
-            Literal::Null => f.write_str("null"),
-            Literal::Boolean(value) => write!(f, "{value}"),
-            Literal::Number(Number::Integer(value)) => write!(f, "{value}"),
-            Literal::Number(Number::Double(value)) => write!(f, "{value:?}"),
-            Literal::NotANumber => f.write_str("NaN"),
-            Literal::Infinity => f.write_str("Infinity"),
-            Literal::String(text) => string(f, text),
+    /// Each operand after the text that stands before it, then the bracket.
+    fn all(&mut self, before: &[&str], operands: [&Expr; 3]) -> fmt::Result {
+        for (text, operand) in before.iter().zip(operands) {
+            self.text(text)?;
+            self.expr(operand)?;
+        }
+        self.text(")")
+    }
+
+    fn like(&mut self, not: bool, operands: &[Expr; 2], escape: Option<&str>) -> fmt::Result {
+        let [value, pattern] = operands;
+        self.text("(")?;
+        self.expr(value)?;
+        self.text(if not { " NOT LIKE " } else { " LIKE " })?;
+        self.expr(pattern)?;
+        if let Some(escape) = escape {
+            self.text(" ESCAPE ")?;
+            self.string(escape)?;
+        }
+        self.text(")")
+    }
+
+    fn literal(&mut self, literal: &Literal) -> fmt::Result {
+        match literal {
+            Literal::Undefined => self.text("undefined"),
+            Literal::Null => self.text("null"),
+            Literal::Boolean(value) => write!(self.out, "{value}"),
+            Literal::Number(Number::Integer(value)) => write!(self.out, "{value}"),
+            Literal::Number(Number::Double(value)) => match self.style {
+                Style::Line => write!(self.out, "{value:?}"),
+                Style::Lines => self.text(&digits(*value)),
+            },
+            Literal::NotANumber => self.text("NaN"),
+            Literal::Infinity => self.text("Infinity"),
+            Literal::String(text) => self.string(text),
         }
     }
-}
 
-impl Display for Call {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}(", if self.udf { "udf." } else { "" }, self.name)?;
-        list(f, &self.arguments)?;
-        f.write_str(")")
+    fn call(&mut self, call: &Call) -> fmt::Result {
+        write!(self.out, "{}{}(", if call.udf { "udf." } else { "" }, call.name)?;
+        self.list(&call.arguments, Self::expr)?;
+        self.text(")")
     }
-}
 
-fn word_not(not: bool) -> &'static str {
-    if not { "NOT " } else { "" }
-}
+    fn member(&mut self, (key, value): &(String, Expr)) -> fmt::Result {
+        self.string(key)?;
+        self.text(": ")?;
+        self.expr(value)
+    }
 
-fn list(f: &mut Formatter<'_>, values: &[impl Display]) -> fmt::Result {
-    for (number, value) in values.iter().enumerate() {
-        if number > 0 {
-            f.write_str(", ")?;
+    fn list<T>(
+        &mut self,
+        values: &[T],
+        mut print: impl FnMut(&mut Self, &T) -> fmt::Result,
+    ) -> fmt::Result {
+        for (number, value) in values.iter().enumerate() {
+            if number > 0 {
+                self.text(", ")?;
+            }
+            print(self, value)?;
         }
-        write!(f, "{value}")?;
+        Ok(())
     }
-    Ok(())
-}
 
-fn object(f: &mut Formatter<'_>, members: &[(String, Expr)]) -> fmt::Result {
-    f.write_str("{")?;
-    for (number, (key, value)) in members.iter().enumerate() {
-        if number > 0 {
-            f.write_str(", ")?;
+    /// `((a + b) - c)`: a bracket for each operator.
+    fn chain(&mut self, first: &Expr, rest: &[(Operator, Expr)]) -> fmt::Result {
+        for _ in rest {
+            self.text("(")?;
         }
-        string(f, key)?;
-        write!(f, ": {value}")?;
-    }
-    f.write_str("}")
-}
-
-/// `((a + b) - c)`: a bracket for each operator.
-fn chain(f: &mut Formatter<'_>, first: &Expr, rest: &[(Operator, Expr)]) -> fmt::Result {
-    for _ in rest {
-        f.write_str("(")?;
-    }
-    write!(f, "{first}")?;
-    rest.iter().try_for_each(|(operator, right)| write!(f, " {} {right})", operator.text()))
-}
-
-/// A number needs brackets, or a point would be taken for its own.
-fn path(f: &mut Formatter<'_>, of: &Expr, steps: &[Access]) -> fmt::Result {
-    match &of.kind {
-        ExprKind::Literal(Literal::Number(_)) => write!(f, "({of})")?,
-        _ => write!(f, "{of}")?,
-    }
-    steps.iter().try_for_each(|step| match step {
-        Access::Member(name) => write!(f, ".{name}"),
-        Access::Index(index) => write!(f, "[{index}]"),
-    })
-}
-
-fn string(f: &mut Formatter<'_>, text: &str) -> fmt::Result {
-    f.write_str("\"")?;
-    for c in text.chars() {
-        match c {
-            '"' => f.write_str("\\\"")?,
-            '\\' => f.write_str("\\\\")?,
-            '\u{8}' => f.write_str("\\b")?,
-            '\u{c}' => f.write_str("\\f")?,
-            '\n' => f.write_str("\\n")?,
-            '\r' => f.write_str("\\r")?,
-            '\t' => f.write_str("\\t")?,
-            c if c.is_control() => write!(f, "\\u{:04x}", u32::from(c))?,
-            c => f.write_char(c)?,
+        self.expr(first)?;
+        for (operator, right) in rest {
+            write!(self.out, " {} ", operator.text())?;
+            self.expr(right)?;
+            self.text(")")?;
         }
+        Ok(())
     }
-    f.write_str("\"")
+
+    /// A number needs brackets, or a point would be taken for its own.
+    fn path(&mut self, of: &Expr, steps: &[Access]) -> fmt::Result {
+        if matches!(of.kind, ExprKind::Literal(Literal::Number(_))) {
+            self.text("(")?;
+            self.expr(of)?;
+            self.text(")")?;
+        } else {
+            self.expr(of)?;
+        }
+        for step in steps {
+            match step {
+                Access::Member(name) => write!(self.out, ".{name}")?,
+                Access::Index(index) => {
+                    self.text("[")?;
+                    self.expr(index)?;
+                    self.text("]")?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn string(&mut self, text: &str) -> fmt::Result {
+        self.text("\"")?;
+        for c in text.chars() {
+            match c {
+                '"' => self.text("\\\"")?,
+                '\\' => self.text("\\\\")?,
+                '\u{8}' => self.text("\\b")?,
+                '\u{c}' => self.text("\\f")?,
+                '\n' => self.text("\\n")?,
+                '\r' => self.text("\\r")?,
+                '\t' => self.text("\\t")?,
+                c if c.is_control() => write!(self.out, "\\u{:04x}", u32::from(c))?,
+                c => self.out.write_char(c)?,
+            }
+        }
+        self.text("\"")
+    }
+}
+
+fn count(count: &Count) -> &dyn Display {
+    match &count.amount {
+        Amount::Number(number) => number,
+        Amount::Parameter(name) => name,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse;
+
+    #[test]
+    fn queries_in_plans() {
+        let query = "select value r.a from (select value s from s in c.t where s in (1, 2)) r \
+                     join x in r.b where exists(select 1) order by r.a, r.b desc offset 1 limit @l";
+        let text = "SELECT VALUE r.a\nFROM (\n    SELECT VALUE s\n    FROM s IN c.t\n    \
+                    WHERE (s IN (1, 2))\n) AS r\nJOIN x IN r.b\nWHERE EXISTS(\n    SELECT 1\n)\n\
+                    ORDER BY r.a, r.b DESC\nOFFSET 1 LIMIT @l";
+        assert_eq!(query_in_lines(&parse(query).unwrap()), text);
+    }
 }

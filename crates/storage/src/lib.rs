@@ -86,6 +86,11 @@ impl KeyRange {
         }
         KeyRange { start: prefix.to_vec(), end }
     }
+
+    /// Whether a key is in it.
+    pub fn contains(&self, key: &[u8]) -> bool {
+        *self.start <= *key && *key < *self.end
+    }
 }
 
 /// A key and its value.

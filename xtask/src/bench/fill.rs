@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
 
-use dayfly_engine::operation::{Act, Condition, ContainerScope, Operation, WriteItem};
+use dayfly_engine::operation::{Act, Condition, ContainerScope, Indexing, Operation, WriteItem};
 use dayfly_engine::{Answer, Engine, EngineSettings};
 use dayfly_model::json;
 use dayfly_storage::clock::{HandWall, SystemWall, Wall};
@@ -87,6 +87,7 @@ fn create(item: &str) -> Result<Operation> {
         partition_key: None,
         condition: Condition::default(),
         minimal: true,
+        indexing: Indexing::default(),
     }))
 }
 

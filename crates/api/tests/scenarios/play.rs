@@ -83,6 +83,7 @@ impl Player {
             Act::Jump(second) => self.server.wall.jump(*second),
             Act::Tick => self.server.tick(),
             Act::Purge => self.server.purge(),
+            Act::Background => self.server.background(),
             Act::Restart => self.server.restart(),
             Act::Crash => self.server.crash(),
             Act::Request(request) => self.request(request)?,

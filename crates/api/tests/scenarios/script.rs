@@ -19,6 +19,7 @@ pub(crate) enum Act {
     Jump(u64),
     Tick,
     Purge,
+    Background,
     Restart,
     Crash,
     Request(Request),
@@ -72,6 +73,7 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Step>, String> {
             ["jump", second] => Act::Jump(number(line, second)?),
             ["tick"] => Act::Tick,
             ["purge"] => Act::Purge,
+            ["background"] => Act::Background,
             ["restart"] => Act::Restart,
             ["crash"] => Act::Crash,
             ["let", name, "=", source] => {

@@ -115,6 +115,10 @@ impl Server {
         self.running().store.tick().unwrap();
     }
 
+    pub(crate) fn background(&self) {
+        while self.running().engine.purge_turn() < std::time::Duration::from_secs(1) {}
+    }
+
     pub(crate) fn purge(&self) {
         self.running().engine.purge_all().unwrap();
     }

@@ -22,8 +22,8 @@ use crate::reply::{Reply, Success, storage_failed};
 
 /// How many condemned buckets are looked at, if they cannot be closed.
 const BUCKETS: usize = 64;
-/// About how many keys an item has.
-const KEYS_PER_ITEM: usize = 4;
+/// About how many keys an item has, with its entries in the index.
+const KEYS_PER_ITEM: usize = 16;
 /// How many keys are removed at once when nobody is served yet.
 const CLEAR_UNIT: usize = 256;
 

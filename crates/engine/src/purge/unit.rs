@@ -4,6 +4,9 @@
 //! to die, and nothing can appear: new versions come later in the feed, and a
 //! new `ttl` ends after now. Whether an item is dead is judged once more by
 //! the commit, so a write that came first wins.
+//!
+//! What an item has in the index is derived from its text, so the items are read
+//! too, as many as a unit takes.
 
 use std::sync::Arc;
 
@@ -18,9 +21,10 @@ use dayfly_storage::{
 
 use super::pacer::Pace;
 use crate::head::State;
+use crate::index::{Index, Indexed, Policies, Source};
 use crate::keys;
 use crate::lives::Notes;
-use crate::record::FeedRow;
+use crate::record::{FeedRow, Record};
 
 /// How many feed rows are read at once.
 const ROWS: usize = 64;
@@ -69,6 +73,8 @@ pub(super) enum Look {
 
 /// One commit of the purge.
 pub(super) struct Unit {
+    index: Arc<Index>,
+    bucket: Bucket,
     candidates: Arc<Vec<Candidate>>,
     /// The snapshot they were found in.
     generation: u64,
@@ -82,6 +88,26 @@ pub(super) struct Unit {
 struct Candidate {
     row: FeedRow,
     place: Place,
+    /// What it has in the index is derived from this, if there is an index.
+    source: Option<Source>,
+    /// About how many bytes its burial is about.
+    weight: u64,
+}
+
+impl Candidate {
+    fn new(row: FeedRow, place: Place) -> Candidate {
+        Candidate { weight: row.bytes, row, place, source: None }
+    }
+
+    /// What it has in the index.
+    fn indexed(&self, view: &View<'_>, policies: &Policies, done: u64) -> Result<Indexed> {
+        let rules = policies.rules_of(self.row.version, done);
+        match &self.source {
+            _ if !rules.is_on() => Ok(Indexed::default()),
+            Some(source) => source.by(rules),
+            None => source_of(&self.row, view.get(self.row.key.record())?)?.by(rules),
+        }
+    }
 }
 
 enum Place {
@@ -109,6 +135,7 @@ pub(super) fn look(
     bucket: Bucket,
     pace: Pace,
     until: Option<Timestamp>,
+    index: &Arc<Index>,
 ) -> Result<Look> {
     let head = snapshot.head(bucket);
     let state = State::of(&head);
@@ -140,7 +167,7 @@ pub(super) fn look(
         let feed = keys::feed(version);
         if let Some(row) = snapshot.get(bucket, &feed)? {
             let row = FeedRow::decode(&feed, &row)?;
-            candidates.push(Candidate { row, place: Place::Due(key.to_vec()) });
+            candidates.push(Candidate::new(row, Place::Due(key.to_vec())));
         }
     }
     candidates.extend(from_feed);
@@ -151,9 +178,46 @@ pub(super) fn look(
         return Ok(Look::Nothing(next));
     }
     let (bytes_max, urgency) = (pace.bytes(), pace.urgency);
+    read_items(snapshot, bucket, index, bytes_max, &mut candidates)?;
     let (candidates, generation) = (Arc::new(candidates), snapshot.generation());
-    let unit = Unit { candidates, generation, from, to, bytes_max, urgency };
+    let index = Arc::clone(index);
+    let unit = Unit { index, bucket, candidates, generation, from, to, bytes_max, urgency };
     Ok(Look::Due { unit, more, next })
+}
+
+/// Reads the items that a unit takes, and weighs them.
+fn read_items(
+    snapshot: &dyn Snapshot,
+    bucket: Bucket,
+    index: &Index,
+    bytes_max: usize,
+    candidates: &mut [Candidate],
+) -> Result<()> {
+    let get = |key: &[u8]| snapshot.get(bucket, key);
+    let policies = index.policies(bucket, &get)?;
+    let done = policies.done(&get)?;
+    let mut bytes = 0;
+    for candidate in candidates {
+        if bytes >= bytes_max as u64 {
+            break;
+        }
+        let rules = policies.rules_of(candidate.row.version, done);
+        if rules.is_on() {
+            let source = source_of(&candidate.row, get(candidate.row.key.record())?)?;
+            candidate.weight += source.by(rules)?.weight();
+            candidate.source = Some(source);
+        }
+        bytes += candidate.weight;
+    }
+    Ok(())
+}
+
+/// The text of the item that a feed row is about.
+fn source_of(row: &FeedRow, record: Option<Bytes>) -> Result<Source> {
+    let record = record.map(Record::decode).transpose()?;
+    let record = record.filter(|record| record.version == row.version);
+    let missing = || Error::Corrupt("a feed row without its item".to_owned());
+    Ok(Source::of(&record.ok_or_else(missing)?))
 }
 
 /// What a walk over the feed found.
@@ -195,7 +259,7 @@ fn walk_feed(
             }
             *at = row.version;
             if inherits(row.life) {
-                walk.candidates.push(Candidate { row, place: Place::Feed(*at) });
+                walk.candidates.push(Candidate::new(row, Place::Feed(*at)));
             }
         }
         if !walk.more || !walk.candidates.is_empty() {
@@ -300,27 +364,34 @@ impl Plan for Unit {
             return Err(Error::Retry);
         }
         let cuts = state.policy.cuts(Timestamp(view.now()));
+        let get = |key: &[u8]| view.get(key);
+        let policies = self.index.policies(self.bucket, &get)?;
+        let done = policies.done(&get)?;
         let mut dead = Vec::new();
         let (mut bytes, mut taken) = (0, 0);
-        for (place, Candidate { row, .. }) in self.candidates.iter().enumerate() {
+        for (place, candidate) in self.candidates.iter().enumerate() {
             if bytes >= self.bytes_max as u64 {
                 break;
             }
             taken += 1;
-            bytes += row.bytes;
+            bytes += candidate.weight;
+            let row = &candidate.row;
             if self.is_newest(view, row.version)? && row.life.is_dead(cuts) {
-                dead.push(place);
+                dead.push((place, candidate.indexed(view, &policies, done)?));
             }
         }
         let (to, cut) = (self.to(taken), taken < self.candidates.len());
         let candidates = Arc::clone(&self.candidates);
         Ok(Draft::new(move |stamp: Stamp, batch: &mut Batch| {
             let mut gone = Notes::default();
-            let rows =
-                || dead.iter().filter_map(|place| candidates.get(*place)).map(|dead| &dead.row);
-            for row in rows() {
-                row.bury(batch, &mut gone);
+            let buried = || {
+                dead.iter()
+                    .filter_map(|(place, indexed)| Some((&candidates.get(*place)?.row, indexed)))
+            };
+            for (row, indexed) in buried() {
+                row.bury(batch, &mut gone, indexed);
             }
+            let rows = || buried().map(|(row, _)| row);
             gone.write(batch, Change::Less);
             batch.put(keys::purge_cursor(), to.encode());
             Buried {
@@ -359,8 +430,10 @@ mod tests {
         let due = |key: &[u8]| Place::Due(key.to_vec());
         let places = [feed(5), due(b"x1"), feed(6), due(b"x2"), feed(7)];
         let row = FeedRow::decode(&keys::feed(1), &[0; 31]).unwrap();
-        let candidates = places.map(|place| Candidate { row: row.clone(), place });
+        let candidates = places.map(|place| Candidate::new(row.clone(), place));
         let unit = Unit {
+            index: Arc::default(),
+            bucket: Bucket(256),
             candidates: Arc::new(candidates.into()),
             generation: 1,
             from: Cursor { feed: 2, due: None },

@@ -32,6 +32,9 @@ const END: u8 = 0x00;
 /// The first byte past all values.
 pub const PAST: u8 = 0x09;
 
+/// How many bytes a number has.
+pub const NUMBER_BYTES: usize = 11;
+
 /// The first bytes of all values of a type: the least, and the first that is
 /// past them.
 pub fn bounds(kind: Type) -> (u8, u8) {

@@ -1,5 +1,6 @@
 //! From JSON text to values.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
@@ -45,9 +46,8 @@ impl<'a> Visitor<'a> for Reader {
         Ok(value.into())
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "past the integers of 64 bits it is a double")]
     fn visit_u64<E: Error>(self, value: u64) -> Result<Value, E> {
-        Ok(i64::try_from(value).map_or_else(|_| Value::from(value as f64), Value::from))
+        Ok(Value::Number(value.into()))
     }
 
     fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
@@ -72,9 +72,25 @@ impl<'a> Visitor<'a> for Reader {
 
     fn visit_map<A: MapAccess<'a>>(self, mut members: A) -> Result<Value, A::Error> {
         let mut read: Vec<(String, Value)> = Vec::new();
-        while let Some((name, value)) = members.next_entry::<String, Value>()? {
-            read.push((name, value));
+        while let Some(member) = members.next_entry::<String, Value>()? {
+            read.push(member);
         }
-        Ok(Value::Object(read))
+        Ok(Value::Object(each_once(read)))
     }
+}
+
+/// Of a name that is there twice the last value counts, in the first place.
+fn each_once(members: Vec<(String, Value)>) -> Vec<(String, Value)> {
+    let mut names = HashSet::with_capacity(members.len());
+    if members.iter().all(|(name, _)| names.insert(name.as_str())) {
+        return members;
+    }
+    let mut once: Vec<(String, Value)> = Vec::new();
+    for (name, value) in members {
+        match once.iter_mut().find(|(known, _)| *known == name) {
+            Some(known) => known.1 = value,
+            None => once.push((name, value)),
+        }
+    }
+    once
 }

@@ -25,6 +25,7 @@ fn text_is_read_and_written_again() {
         assert_eq!(text_of(&read(text).unwrap()), text);
     }
     assert_eq!(text_of(&read(" 1.0 ").unwrap()), "1");
+    assert_eq!(text_of(&read(r#"{"a":1,"b":2,"a":3}"#).unwrap()), r#"{"a":3,"b":2}"#);
     assert_eq!(text_of(&read("18446744073709551616").unwrap()), "1.8446744073709552e+19");
 }
 

@@ -62,7 +62,7 @@ fn signed(sign: Sign, operand: Expr) -> Expr {
     if is_sum { operand } else { at(ExprKind::Unary(sign, Box::new(operand))) }
 }
 
-fn expr() -> BoxedStrategy<Expr> {
+pub(crate) fn expr() -> BoxedStrategy<Expr> {
     let leaf = prop_oneof![
         literal().prop_map(|literal| at(ExprKind::Literal(literal))),
         name().prop_map(|name| at(ExprKind::Identifier(name))),
@@ -148,7 +148,7 @@ fn order_by(expr: BoxedStrategy<Expr>) -> impl Strategy<Value = OrderBy> {
     prop_oneof![rank, plain].prop_map(|(rank, keys)| OrderBy { rank, keys, span: Span::default() })
 }
 
-fn query_of(expr: BoxedStrategy<Expr>) -> BoxedStrategy<Query> {
+pub(crate) fn query_of(expr: BoxedStrategy<Expr>) -> BoxedStrategy<Query> {
     let item = (expr.clone(), prop::option::of(name()))
         .prop_map(|(expr, alias)| Item { expr, alias })
         .boxed();

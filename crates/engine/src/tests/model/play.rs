@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use super::figures::{STRETCH_SECONDS, STRETCHES};
 use super::oracle::{Definition, Oracle};
 use super::steps::{Act, Default, History, Place, Step, Ttl, Write};
-use crate::operation::{self, Condition, ItemAddress, Operation, Page, Part, WriteItem};
+use crate::operation::{self, Condition, Indexing, ItemAddress, Operation, Page, Part, WriteItem};
 use crate::reply::Reply;
 use crate::tests::server::{Purge, Server, Ticket, at, change_of_default, partition_key, text};
 
@@ -518,6 +518,7 @@ fn operation(write: &Write) -> Operation {
         partition_key: Some(partition_key(write.place.key)),
         condition: Condition::default(),
         minimal: false,
+        indexing: Indexing::default(),
     })
 }
 

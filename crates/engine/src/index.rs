@@ -1,0 +1,190 @@
+//! The index: where items with a value are found.
+//!
+//! ```text
+//! policies   which indexing policy the entries of an item follow
+//! entry      what an entry says
+//! walk       entries in order, and what is alive of them
+//! rebuild    the change from one policy to another, in the background
+//! ```
+//!
+//! An item's entries are derived from its text and a policy, whenever they are
+//! needed: nothing but the text says what they are. So a burial reads the item,
+//! and a replace derives the entries of both versions and writes the difference.
+//!
+//! **The life stamp of an entry is a lower bound**: of the item's class, and not
+//! later than the item's. Alive by the entry is alive; dead by the entry, ask the
+//! item. So a touch, which only makes a life longer, rewrites no entry.
+//!
+//! Beside the entries it is counted how many items have a value at each path,
+//! and how many are left out of the index because a request said so.
+
+mod entry;
+mod policies;
+pub(crate) mod rebuild;
+pub(crate) mod walk;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use dayfly_model::indexing::rules::Rules;
+use dayfly_model::indexing::terms::{Term, Terms};
+use dayfly_model::ttl::Life;
+use dayfly_storage::tally::{Change, Count};
+use dayfly_storage::{Batch, Error, Result};
+
+pub(crate) use self::entry::{Owner, fits};
+pub(crate) use self::policies::{CHANGES_MAX, Index, Policies, PolicyChange};
+use crate::keys::{self, EntryKind};
+use crate::operation::Indexing;
+use crate::record::Record;
+
+/// What an entry weighs in a commit besides its own bytes, roughly.
+const ENTRY_BYTES: u64 = 64;
+
+/// Of how many policies a source remembers what it said: an old one and a new.
+const POLICIES_KNOWN: usize = 2;
+
+/// An item's text, and what it has in the index by the policies that were asked
+/// for last: a draft that is made again does not read the text again.
+#[derive(Debug)]
+pub(crate) struct Source {
+    text: Bytes,
+    indexing: Indexing,
+    known: Mutex<Vec<(Arc<Rules>, Indexed)>>,
+}
+
+impl Source {
+    pub(crate) fn new(text: Bytes, indexing: Indexing) -> Source {
+        Source { text, indexing, known: Mutex::default() }
+    }
+
+    /// The text of a stored item.
+    pub(crate) fn of(record: &Record) -> Source {
+        Source::new(record.text_bytes(), record.indexing)
+    }
+
+    /// What the item has in the index by these rules.
+    pub(crate) fn by(&self, rules: &Arc<Rules>) -> Result<Indexed> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, indexed)) = known.iter().find(|(by, _)| Arc::ptr_eq(by, rules)) {
+            return Ok(indexed.clone());
+        }
+        let indexed = Indexed::derive(&self.text, self.indexing, rules)?;
+        known.truncate(POLICIES_KNOWN - 1);
+        known.insert(0, (Arc::clone(rules), indexed.clone()));
+        Ok(indexed)
+    }
+}
+
+/// What an item has in the index.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Indexed {
+    terms: Arc<Terms>,
+    /// There is an index, and the item is not in it.
+    is_left_out: bool,
+}
+
+impl Indexed {
+    fn derive(text: &[u8], indexing: Indexing, rules: &Rules) -> Result<Indexed> {
+        let is_in = match indexing {
+            Indexing::ByPolicy => rules.is_automatic(),
+            Indexing::Include => true,
+            Indexing::Exclude => false,
+        };
+        if !rules.is_on() || !is_in {
+            return Ok(Indexed { terms: Arc::default(), is_left_out: rules.is_on() });
+        }
+        let text = str::from_utf8(text).map_err(|_| unreadable())?;
+        let terms = Terms::of(text, rules).map_err(|_| unreadable())?;
+        Ok(Indexed { terms: Arc::new(terms), is_left_out: false })
+    }
+
+    /// About how many bytes a commit has that writes or removes all of it.
+    pub(crate) fn weight(&self) -> u64 {
+        let bytes: usize = self.all().map(|(_, term)| term.bytes().len()).sum();
+        bytes as u64 + self.terms.len() as u64 * ENTRY_BYTES
+    }
+
+    /// Writes the entries of a new item.
+    pub(crate) fn put(&self, batch: &mut Batch, owner: &Owner<'_>) {
+        self.put_over(&Indexed::default(), true, batch, owner);
+    }
+
+    /// Writes these entries over those that the item had before. Entries that
+    /// it had already are written again only if `again`.
+    pub(crate) fn put_over(
+        &self,
+        before: &Indexed,
+        again: bool,
+        batch: &mut Batch,
+        owner: &Owner<'_>,
+    ) {
+        for (kind, term) in before.all().filter(|(kind, term)| !self.has(*kind, term)) {
+            batch.delete(keys::entry(kind, term.bytes(), owner.docno));
+        }
+        let values = owner.values();
+        for (kind, term) in self.all() {
+            if again || !before.has(kind, term) {
+                let value = values.of(term.is_cut());
+                batch.put(keys::entry(kind, term.bytes(), owner.docno), value);
+            }
+        }
+        self.count_over(before, batch);
+    }
+
+    /// Removes the entries of an item.
+    pub(crate) fn remove(&self, batch: &mut Batch, docno: u64) {
+        for (kind, term) in self.all() {
+            batch.delete(keys::entry(kind, term.bytes(), docno));
+        }
+        Indexed::default().count_over(self, batch);
+    }
+
+    fn count_over(&self, before: &Indexed, batch: &mut Batch) {
+        let (old, new): (Vec<_>, Vec<_>) =
+            (before.terms.paths().collect(), self.terms.paths().collect());
+        for path in old.iter().filter(|path| new.binary_search(path).is_err()) {
+            batch.add(keys::path_count(path), 0, Change::Less(ONE));
+        }
+        for path in new.iter().filter(|path| old.binary_search(path).is_err()) {
+            batch.add(keys::path_count(path), 0, Change::More(ONE));
+        }
+        match (before.is_left_out, self.is_left_out) {
+            (true, false) => batch.add(keys::left_out(), 0, Change::Less(ONE)),
+            (false, true) => batch.add(keys::left_out(), 0, Change::More(ONE)),
+            _ => {}
+        }
+    }
+
+    fn all(&self) -> impl Iterator<Item = (EntryKind, &Term)> {
+        let values = self.terms.values.iter().map(|term| (EntryKind::Value, term));
+        values.chain(self.terms.composites.iter().map(|term| (EntryKind::Composite, term)))
+    }
+
+    fn has(&self, kind: EntryKind, term: &Term) -> bool {
+        let terms = match kind {
+            EntryKind::Value => &self.terms.values,
+            EntryKind::Composite => &self.terms.composites,
+        };
+        terms.binary_search(term).is_ok()
+    }
+}
+
+/// One item; its bytes are counted elsewhere.
+const ONE: Count = Count { items: 1, bytes: 0 };
+
+/// Whether entries with the stamp of one version say too much of the next one:
+/// another class, or a life that ends later than it does.
+pub(crate) fn outlives(before: Life, after: Life) -> bool {
+    match (before, after) {
+        (Life::Inherit(before), Life::Inherit(after))
+        | (Life::Explicit(before), Life::Explicit(after))
+        | (Life::Opaque(before), Life::Opaque(after)) => before > after,
+        (Life::Never, Life::Never) => false,
+        _ => true,
+    }
+}
+
+fn unreadable() -> Error {
+    Error::Corrupt("an item's text".to_owned())
+}

@@ -1,0 +1,272 @@
+//! The change from one indexing policy to another, in the background.
+//!
+//! A unit takes the next versions of the feed that follow an old policy, and
+//! writes the difference between their entries and those of the newest policy.
+//! How far it came is committed with it, so a restart goes on from there. A
+//! version that was written over meanwhile follows the newest policy already,
+//! and is left alone.
+//!
+//! Units ride and are paced like those of the purge.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use dayfly_storage::{
+    Batch, Bucket, Direction, Draft, Error, Plan, Result, Room, Snapshot, Store, Urgency, View,
+    commit_on,
+};
+
+use super::policies::{Get, Index, Policies};
+use super::{Owner, Source};
+use crate::Shared;
+use crate::head::State;
+use crate::keys::{self, ItemKey};
+use crate::record::{FeedRow, Record};
+
+/// How many feed rows are read at once.
+const ROWS: usize = 64;
+
+/// How many buckets are looked at in one turn, if none has anything to do.
+const LOOKS: usize = 64;
+
+/// How large a unit may be.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Size {
+    /// Items.
+    pub(crate) items: usize,
+    /// Their bytes, with those of their entries.
+    pub(crate) bytes: u64,
+    /// Whether it waits for company.
+    pub(crate) urgency: Urgency,
+}
+
+/// What a turn did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// Nothing is to be rebuilt.
+    Idle,
+    /// Some buckets were looked at; more wait.
+    Looked,
+    /// A unit was committed.
+    Committed,
+}
+
+/// The buckets that may have to be rebuilt, each once.
+#[derive(Default)]
+pub(crate) struct Line {
+    waiting: Mutex<VecDeque<Bucket>>,
+    /// All buckets were in the line since the start.
+    filled: AtomicBool,
+}
+
+impl Line {
+    /// `bucket` may have another policy.
+    pub(crate) fn look_at(&self, bucket: Bucket) {
+        let mut waiting = self.waiting();
+        if !waiting.contains(&bucket) {
+            waiting.push_back(bucket);
+        }
+    }
+
+    fn fill(&self, store: &dyn Store) {
+        if !self.filled.swap(true, Ordering::Relaxed) {
+            let mut buckets = store.buckets();
+            buckets.retain(|bucket| keys::container_of(*bucket).is_some());
+            *self.waiting() = buckets.into();
+        }
+    }
+
+    /// Whether no bucket has to be looked at.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.filled.load(Ordering::Relaxed) && self.waiting().is_empty()
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, VecDeque<Bucket>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One turn of the background: at most one unit. A bucket whose unit fails goes
+/// to the end of the line.
+pub(crate) fn turn(shared: &Shared, size: Size) -> Result<Turn> {
+    let line = &shared.index.line;
+    line.fill(&*shared.store);
+    for _ in 0..LOOKS {
+        let Some(bucket) = line.waiting().pop_front() else { return Ok(Turn::Idle) };
+        let moved = step(shared, bucket, size);
+        if !matches!(moved, Ok(Step::Nothing)) {
+            line.look_at(bucket);
+        }
+        match moved {
+            // Another change came first; the next look begins with that.
+            Ok(Step::Nothing) | Err(Error::Retry) => {}
+            Ok(Step::Committed) => return Ok(Turn::Committed),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(Turn::Looked)
+}
+
+enum Step {
+    Nothing,
+    Committed,
+}
+
+/// One unit in `bucket`, if its policy changes.
+fn step(shared: &Shared, bucket: Bucket, size: Size) -> Result<Step> {
+    let snapshot = shared.store.snapshot()?;
+    let Some(unit) = look(&*snapshot, &shared.index, bucket, size)? else {
+        return Ok(Step::Nothing);
+    };
+    let ticket = commit_on(&*shared.store, &*snapshot, bucket, unit);
+    drop(snapshot);
+    ticket.wait()?;
+    Ok(Step::Committed)
+}
+
+/// The next unit of `bucket`; `None`: it has no change under way.
+fn look(
+    snapshot: &dyn Snapshot,
+    index: &Arc<Index>,
+    bucket: Bucket,
+    size: Size,
+) -> Result<Option<Unit>> {
+    let head = snapshot.head(bucket);
+    if head.lsn == 0 || State::of(&head).deleted {
+        return Ok(None);
+    }
+    let get = |key: &[u8]| snapshot.get(bucket, key);
+    let policies = index.policies(bucket, &get)?;
+    if policies.is_settled() {
+        return Ok(None);
+    }
+    let from = policies.done(&get)?;
+    let mut unit = Unit {
+        index: Arc::clone(index),
+        bucket,
+        items: Arc::default(),
+        generation: snapshot.generation(),
+        from,
+        to: policies.until(),
+        urgency: size.urgency,
+        frees: !policies.newest().is_on(),
+    };
+    let (mut items, mut bytes, mut at) = (Vec::new(), 0, from);
+    let is_full = |items: &Vec<Item>, bytes: u64| items.len() >= size.items || bytes >= size.bytes;
+    while !is_full(&items, bytes) {
+        let range = keys::feed_between(at, policies.until());
+        let rows = snapshot.scan(bucket, &range, Direction::Forward, ROWS)?;
+        if rows.is_empty() {
+            unit.items = Arc::new(items);
+            return Ok(Some(unit));
+        }
+        for (key, row) in rows {
+            let row = FeedRow::decode(&key, &row)?;
+            at = row.version;
+            let item = Item::read(row, &get)?;
+            bytes += item.weigh(&policies, from)?;
+            items.push(item);
+            if is_full(&items, bytes) {
+                break;
+            }
+        }
+    }
+    unit.to = at;
+    unit.items = Arc::new(items);
+    Ok(Some(unit))
+}
+
+/// An item whose entries are to follow another policy.
+struct Item {
+    record: Record,
+    key: ItemKey,
+    source: Source,
+}
+
+impl Item {
+    fn read(row: FeedRow, get: Get<'_>) -> Result<Item> {
+        let record = get(row.key.record())?.map(Record::decode).transpose()?;
+        let record = record.filter(|record| record.version == row.version);
+        let record = record.ok_or_else(|| Error::Corrupt("a feed row without item".to_owned()))?;
+        Ok(Item { source: Source::of(&record), record, key: row.key })
+    }
+
+    fn weigh(&self, policies: &Policies, done: u64) -> Result<u64> {
+        let before = self.source.by(policies.rules_of(self.record.version, done))?;
+        let after = self.source.by(policies.newest())?;
+        Ok(self.record.bytes() + before.weight() + after.weight())
+    }
+}
+
+/// One commit of a rebuild.
+struct Unit {
+    index: Arc<Index>,
+    bucket: Bucket,
+    items: Arc<Vec<Item>>,
+    /// The snapshot they were found in.
+    generation: u64,
+    from: u64,
+    to: u64,
+    urgency: Urgency,
+    frees: bool,
+}
+
+impl Unit {
+    /// Whether no write has come since the look.
+    fn is_newest(&self, view: &View<'_>, version: u64) -> Result<bool> {
+        let row = keys::feed(version);
+        if view.generation() == self.generation {
+            view.rests_on(&row);
+            return Ok(true);
+        }
+        Ok(view.get(&row)?.is_some())
+    }
+}
+
+impl Plan for Unit {
+    type Done = ();
+    type Refusal = Error;
+
+    fn draft(&self, view: &View<'_>) -> Result<Draft<()>> {
+        let state = State::of(view.head());
+        if view.head().lsn == 0 || state.deleted {
+            return Err(Error::Retry);
+        }
+        let get = |key: &[u8]| view.get(key);
+        let policies = self.index.policies(self.bucket, &get)?;
+        if policies.done(&get)? != self.from || policies.until() < self.to {
+            // Another change came first, and starts anew.
+            return Err(Error::Retry);
+        }
+        let mut changes = Vec::new();
+        for (place, item) in self.items.iter().enumerate() {
+            let version = item.record.version;
+            if self.is_newest(view, version)? {
+                let before = item.source.by(policies.rules_of(version, self.from))?;
+                changes.push((place, before, item.source.by(policies.newest())?));
+            }
+        }
+        let (items, to) = (Arc::clone(&self.items), self.to);
+        Ok(Draft::new(move |_, batch: &mut Batch| {
+            for (place, before, after) in changes {
+                let Some(item) = items.get(place) else { continue };
+                after.put_over(&before, false, batch, &Owner::of(&item.record, &item.key));
+            }
+            policies.rebuilt(to, batch);
+        }))
+    }
+
+    /// An index that goes makes room.
+    fn room(&self) -> Room {
+        if self.frees { Room::Frees } else { Room::Grows }
+    }
+
+    fn urgency(&self) -> Urgency {
+        self.urgency
+    }
+
+    fn bytes(&self) -> usize {
+        self.items.iter().map(|item| usize::try_from(item.record.bytes()).unwrap_or_default()).sum()
+    }
+}

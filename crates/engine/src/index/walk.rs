@@ -1,0 +1,165 @@
+//! Entries in order, and what is alive of them.
+//!
+//! A walk goes over the entries of one path, or of one composite index, in one
+//! bucket and one snapshot, a page at a time. What it shows is alive: an entry
+//! whose stamp says so, or else one whose item does.
+
+use dayfly_model::Timestamp;
+use dayfly_model::indexing::Step;
+use dayfly_model::indexing::rules::Composite;
+use dayfly_model::ttl::Cuts;
+use dayfly_storage::tally::{Count, Tally};
+use dayfly_storage::{Bucket, Direction, Error, KeyRange, Pair, Result, Snapshot};
+
+pub(crate) use super::entry::Entry;
+use super::policies::Index;
+use crate::catalog::Container;
+use crate::head::State;
+use crate::items::Seen;
+use crate::keys::{self, EntryKind};
+use crate::lives::{Class, Lives};
+
+/// Which entries a walk goes over: those whose value is not less than `start`
+/// and less than `end`, as bytes.
+#[derive(Clone, Debug)]
+pub(crate) struct Stretch {
+    pub(crate) kind: EntryKind,
+    /// The number of the path or of the composite index.
+    pub(crate) path: u64,
+    pub(crate) start: Vec<u8>,
+    pub(crate) end: Vec<u8>,
+}
+
+/// A walk over entries.
+pub(crate) struct Entries<'a> {
+    snapshot: &'a dyn Snapshot,
+    bucket: Bucket,
+    cuts: Cuts,
+    range: KeyRange,
+    direction: Direction,
+    /// How many entries were looked at, dead ones too.
+    pub(crate) looked_at: u64,
+}
+
+impl<'a> Entries<'a> {
+    /// The entries of a stretch, from its start or from its end.
+    pub(crate) fn new(
+        snapshot: &'a dyn Snapshot,
+        bucket: Bucket,
+        stretch: &Stretch,
+        direction: Direction,
+    ) -> Result<Entries<'a>> {
+        let Stretch { kind, path, start, end } = stretch;
+        let cuts = State::policy(&snapshot.head(bucket))?.cuts(Timestamp(snapshot.now()));
+        let range = keys::entries(*kind, *path, start, end);
+        Ok(Entries { snapshot, bucket, cuts, range, direction, looked_at: 0 })
+    }
+
+    /// The same from behind an entry with this value and number on, in the
+    /// direction of the walk.
+    pub(crate) fn after(mut self, stretch: &Stretch, value: &[u8], docno: u64) -> Entries<'a> {
+        let term = [&stretch.path.to_be_bytes(), value].concat();
+        let key = keys::entry(stretch.kind, &term, docno);
+        self.go_behind(&key);
+        self
+    }
+
+    /// The next entries that are alive, `limit` at most; none at the end. Fewer
+    /// than `limit` do not mean the end: dead ones may have come between.
+    pub(crate) fn page(&mut self, limit: usize) -> Result<Vec<Entry>> {
+        loop {
+            let pairs = self.snapshot.scan(self.bucket, &self.range, self.direction, limit)?;
+            let Some((last, _)) = pairs.last() else { return Ok(Vec::new()) };
+            self.go_behind(&last.clone());
+            self.looked_at += pairs.len() as u64;
+            let alive = pairs.iter().map(|pair| self.alive(pair));
+            let alive: Vec<Entry> = alive.filter_map(Result::transpose).collect::<Result<_>>()?;
+            if !alive.is_empty() {
+                return Ok(alive);
+            }
+        }
+    }
+
+    fn go_behind(&mut self, key: &[u8]) {
+        match self.direction {
+            Direction::Forward => self.range.start = [key, &[0]].concat(),
+            Direction::Backward => self.range.end = key.to_vec(),
+        }
+    }
+
+    /// The entry, if its item is alive.
+    fn alive(&self, (key, row): &Pair) -> Result<Option<Entry>> {
+        let entry = Entry::decode(key, row)?;
+        if !entry.life.is_dead(self.cuts) {
+            return Ok(Some(entry));
+        }
+        let record = self.snapshot.get(self.bucket, entry.item.record())?;
+        match record.map(|record| Seen::of(record, self.cuts)).transpose()? {
+            Some(Seen::Alive(record)) if record.docno == entry.docno => Ok(Some(entry)),
+            Some(Seen::Dead(record)) if record.docno == entry.docno => Ok(None),
+            _ => Err(Error::Corrupt("an entry of the index without its item".to_owned())),
+        }
+    }
+}
+
+/// Whether the entries of what stands under these steps can be used now: every
+/// item of the container that has something there has an entry for it.
+pub(crate) fn is_indexed(
+    index: &Index,
+    snapshot: &dyn Snapshot,
+    container: &Container,
+    steps: &[Step<'_>],
+) -> Result<bool> {
+    for bucket in container.buckets() {
+        let get = |key: &[u8]| snapshot.get(bucket, key);
+        if !index.policies(bucket, &get)?.has_all_of(steps) || has_left_out(snapshot, bucket)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// The composite indexes that can be used now: each has one entry for every item
+/// of the container.
+pub(crate) fn composites(
+    index: &Index,
+    snapshot: &dyn Snapshot,
+    container: &Container,
+) -> Result<Vec<Composite>> {
+    let mut usable: Option<Vec<Composite>> = None;
+    for bucket in container.buckets() {
+        if has_left_out(snapshot, bucket)? {
+            return Ok(Vec::new());
+        }
+        let get = |key: &[u8]| snapshot.get(bucket, key);
+        let here = index.policies(bucket, &get)?.composites();
+        usable = Some(match usable {
+            None => here,
+            Some(there) => there.into_iter().filter(|known| here.contains(known)).collect(),
+        });
+    }
+    Ok(usable.unwrap_or_default())
+}
+
+/// How many items of a bucket have nothing at a path that is indexed, with those
+/// that are dead and not removed yet.
+pub(crate) fn lacking(snapshot: &dyn Snapshot, bucket: Bucket, path: u64) -> Result<u64> {
+    let get = |key: &[u8]| snapshot.get(bucket, key);
+    let lives = Lives::new(&get);
+    let mut items = 0;
+    for class in Class::ALL {
+        items += lives.all(class)?.items;
+    }
+    let with = counted(snapshot, bucket, &keys::path_count(&path.to_be_bytes()))?.items;
+    Ok(items.saturating_sub(with))
+}
+
+fn has_left_out(snapshot: &dyn Snapshot, bucket: Bucket) -> Result<bool> {
+    Ok(!counted(snapshot, bucket, &keys::left_out())?.is_empty())
+}
+
+fn counted(snapshot: &dyn Snapshot, bucket: Bucket, key: &[u8]) -> Result<Count> {
+    let row = snapshot.get(bucket, key)?;
+    let tally = row.map(|row| Tally::decode(&row)).transpose()?.unwrap_or_default();
+    Ok(tally.before(1))
+}

@@ -1,0 +1,168 @@
+//! Queries: which items are looked at, page by page, and what the answer says.
+//!
+//! ```text
+//! reach.rs    which part of the container it can find anything in
+//! choose.rs   which way a query takes to its items
+//! access.rs   the items on that way, one by one, with numbers.rs and ordered.rs
+//! item.rs     an item, as the query language sees it
+//! token.rs    where a page ended, as text
+//! plan.rs     what a client is told that asks ranges by itself
+//! feed.rs     queries of databases, containers, offers and ranges
+//! ```
+//!
+//! Only items that are alive are brought to a query, so nothing in the language
+//! knows of time to live: what has expired is in no row, no count and no order.
+//! Each page is one look at the data, at one time.
+
+mod access;
+mod choose;
+mod feed;
+mod item;
+mod numbers;
+mod ordered;
+mod plan;
+mod reach;
+mod token;
+
+use bytes::BufMut;
+use dayfly_model::container::Geospatial;
+use dayfly_model::{Error, ErrorKind, Result, charge};
+use dayfly_sql::Request;
+use dayfly_sql::run::{Added, Finished, Limits, Page, Program, Style};
+
+use self::access::{Access, Found};
+use self::choose::choose;
+pub(crate) use self::feed::feed;
+use self::item::Row;
+pub(crate) use self::plan::plan;
+use self::token::{Place, Token};
+use crate::operation::QueryItems;
+use crate::reply::{QueryFigures, Reply, Success};
+use crate::scope::Opened;
+use crate::{Shared, list};
+
+/// The largest page, in bytes of JSON.
+const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// How many items a page looks at that can end before it is full.
+const LOOK_MAX: u64 = 50_000;
+
+/// How much work in expressions such a page may make.
+const WORK_MAX: u64 = 50_000_000;
+
+/// Shows the items that a query asks for.
+pub(crate) fn items(shared: &Shared, opened: &Opened, asked: &QueryItems) -> Reply {
+    run(shared, opened, asked).unwrap_or_else(|error| opened.failed(error).at(opened.place()))
+}
+
+fn run(shared: &Shared, opened: &Opened, asked: &QueryItems) -> Result<Reply> {
+    let container = &opened.container;
+    let request = Request::read(&asked.query)?;
+    let program = Program::compile(&request)?;
+    let (place, segments) = reach::reach(opened, &request, &asked.part)?;
+    opened.check_session(&place)?;
+    let several = place.ranges.len() > 1 && !asked.part.is_scoped();
+    if several && !asked.cross_partition && program.reads_items() {
+        return Err(cross_partition());
+    }
+    let seal = token::seal(container.number, &asked.query);
+    let start = asked.page.continuation.as_deref().map(|text| Token::read(text, seal));
+    let (resume, at) = match start.transpose()? {
+        Some(Token { resume, at }) => (Some(resume), at),
+        None => (None, Place::Start),
+    };
+    let limits = Limits { rows: list::limit(&asked.page), bytes: PAGE_BYTES_MAX };
+    let flat = container.definition().geospatial == Geospatial::Geometry;
+    let new_page =
+        |resume, ordered| Page::new(&program, opened.now(), flat, limits, resume, ordered);
+    let mut figures = QueryFigures::default();
+    let (finished, at) = if program.reads_items() {
+        let lenient = shared.settings.lenient_order_by;
+        let way = choose(opened, &shared.index, &program, &segments, lenient)?;
+        let after = resume.as_ref().and_then(|resume| resume.after.as_ref());
+        let access = Access::open(opened, &program, &way, segments, &at, after)?;
+        let page = new_page(resume, access.is_ordered());
+        look(opened, &program, page, access, &mut figures)?
+    } else {
+        alone(new_page(resume, false))?
+    };
+    let continuation = finished.resume.map(|resume| Token { resume, at }.write(seal));
+    let mut body = Vec::with_capacity(finished.rows.len() + 64);
+    body.put_slice(format!("{{\"_rid\":\"{}\",\"Documents\":[", container.rid_text).as_bytes());
+    body.put_slice(&finished.rows);
+    body.put_slice(format!("],\"_count\":{}}}", finished.count).as_bytes());
+    figures.rows = finished.count as u64;
+    figures.row_bytes = finished.rows.len() as u64;
+    let charge_ru = charge::of_query(figures.items_charge, figures.row_bytes);
+    let success = Success {
+        continuation,
+        item_count: Some(finished.count),
+        query: asked.metrics.then_some(figures),
+        ..Success::new(200, body)
+    };
+    Ok(Reply::ok(success, opened.now(), charge_ru).at(place))
+}
+
+/// The page of a query that reads no items.
+fn alone(mut page: Page<'_>) -> Result<(Finished, Place)> {
+    page.add_nothing()?;
+    Ok((page.finish()?, Place::Start))
+}
+
+/// Brings items to a page until it is full, and says where the next one starts.
+fn look(
+    opened: &Opened,
+    program: &Program,
+    mut page: Page<'_>,
+    mut access: Access<'_>,
+    figures: &mut QueryFigures,
+) -> Result<(Finished, Place)> {
+    let streams = program.style() == Style::Stream;
+    let mut next = Place::Start;
+    if page.is_done() {
+        return Ok((page.finish()?, next));
+    }
+    while let Some(Found { record, bucket, at, resumed }) = access.next()? {
+        if !resumed {
+            page.start_afresh();
+        }
+        let tired = access.looked_at() > LOOK_MAX || page.work_done() > WORK_MAX;
+        if tired && streams {
+            page.cut();
+            next = at;
+            break;
+        }
+        figures.items += 1;
+        figures.item_bytes += record.bytes();
+        figures.items_charge += charge::of_read(record.text().len());
+        let row = Row { record: &record, container: &opened.container };
+        let tie = (bucket.0, record.docno);
+        match page.add(&row, tie)? {
+            Added::More if tired && access.is_ordered() && page.cut_after(&row, tie)? => break,
+            Added::More => {}
+            Added::Full => {
+                next = at;
+                break;
+            }
+            Added::Done => break,
+        }
+    }
+    figures.entries = access.looked_at();
+    Ok((page.finish()?, next))
+}
+
+fn too_many_alike() -> Error {
+    Error::bad_request(
+        "Too many items have the same long beginning of the value that is sorted by. Narrow the \
+         filter of the query.",
+    )
+}
+
+fn cross_partition() -> Error {
+    Error::new(
+        ErrorKind::BadRequest,
+        "Cross partition query is required but disabled. Please set \
+         x-ms-documentdb-query-enablecrosspartition to true, specify \
+         x-ms-documentdb-partitionkey, or revise your query to avoid this exception.",
+    )
+}

@@ -1,0 +1,365 @@
+//! The items that a query looks at, one by one.
+
+use std::collections::VecDeque;
+
+use dayfly_model::Result;
+use dayfly_model::ttl::Cuts;
+use dayfly_sql::run::{After, Program};
+use dayfly_storage::{Bucket, Direction, Error, KeyRange, Pair};
+
+use super::choose::Way;
+use super::numbers::{Set, Stream};
+use super::ordered::Ordered;
+use super::token::{Place, bad_token};
+use crate::head::State;
+use crate::index::walk::{Entries, Entry, Stretch};
+use crate::items::Seen;
+use crate::keys::ItemKey;
+use crate::record::Record;
+use crate::reply::storage_failed;
+use crate::scope::Opened;
+
+/// How many keys are read at once, to begin with and at most.
+const CHUNK_MIN: usize = 16;
+const CHUNK_MAX: usize = 512;
+
+/// An item that is alive.
+pub(super) struct Found {
+    pub(super) record: Record,
+    pub(super) bucket: Bucket,
+    /// Where it stands.
+    pub(super) at: Place,
+    /// Whether a page may have ended within it; else it starts afresh.
+    pub(super) resumed: bool,
+}
+
+/// The items on a way.
+pub(super) enum Access<'a> {
+    Nothing,
+    Scan(Scan<'a>),
+    Walk(Walk<'a>),
+    Numbers(Numbers<'a>),
+    Ordered(Ordered<'a>),
+}
+
+/// The ranges of keys that are meant, bucket by bucket, in their order.
+pub(super) type Segments = Vec<(Bucket, Scope)>;
+
+/// Ranges of the keys of items, in their order.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Scope(pub(super) Vec<KeyRange>);
+
+impl Scope {
+    /// Whether an item is meant.
+    pub(super) fn contains(&self, item: &ItemKey) -> bool {
+        self.0.iter().any(|range| range.contains(item.record()))
+    }
+}
+
+impl<'a> Access<'a> {
+    /// Goes a way through some ranges of keys, from where a page ended.
+    pub(super) fn open(
+        opened: &'a Opened,
+        program: &'a Program,
+        way: &Way,
+        mut segments: Segments,
+        start: &Place,
+        after: Option<&After>,
+    ) -> Result<Access<'a>> {
+        if let Some(bucket) = start.bucket() {
+            segments.retain(|(candidate, _)| *candidate >= bucket);
+            if segments.first().is_none_or(|(first, _)| *first != bucket) {
+                return Err(bad_token());
+            }
+        }
+        Ok(match way {
+            Way::Nothing => Access::Nothing,
+            Way::Scan => Access::Scan(Scan::new(opened, segments, start)?),
+            Way::Walk(stretch) => Access::Walk(Walk::new(opened, segments, stretch, start)?),
+            Way::Numbers(set) => {
+                match Numbers::new(opened, segments.clone(), set, start)? {
+                    Some(numbers) => Access::Numbers(numbers),
+                    // The alternatives name too many items to be listed.
+                    None => Access::Scan(Scan::new(opened, segments, start)?),
+                }
+            }
+            Way::Ordered(route) => {
+                Access::Ordered(Ordered::new(opened, program, segments, route, after)?)
+            }
+        })
+    }
+
+    /// Whether items come in the order of the query.
+    pub(super) fn is_ordered(&self) -> bool {
+        matches!(self, Access::Ordered(_))
+    }
+
+    /// The next item that is alive.
+    pub(super) fn next(&mut self) -> Result<Option<Found>> {
+        match self {
+            Access::Nothing => Ok(None),
+            Access::Scan(scan) => scan.next(),
+            Access::Walk(walk) => walk.next(),
+            Access::Numbers(numbers) => numbers.next(),
+            Access::Ordered(ordered) => ordered.next(),
+        }
+    }
+
+    /// How many keys or entries were looked at, also of items that are dead.
+    pub(super) fn looked_at(&self) -> u64 {
+        match self {
+            Access::Nothing => 0,
+            Access::Scan(scan) => scan.looked_at,
+            Access::Walk(walk) => walk.looked_at(),
+            Access::Numbers(numbers) => numbers.looked_at(),
+            Access::Ordered(ordered) => ordered.looked_at(),
+        }
+    }
+}
+
+/// The item that an entry of the index is about.
+pub(super) fn load(opened: &Opened, bucket: Bucket, item: &ItemKey, docno: u64) -> Result<Record> {
+    let found = opened.snapshot.get(bucket, item.record()).map_err(storage_failed)?;
+    let record = found.map(Record::decode).transpose().map_err(storage_failed)?;
+    record.filter(|record| record.docno == docno).ok_or_else(|| {
+        storage_failed(Error::Corrupt("an entry of the index without its item".to_owned()))
+    })
+}
+
+/// All items, in the order of their keys.
+pub(super) struct Scan<'a> {
+    opened: &'a Opened,
+    /// What is still to be read.
+    segments: VecDeque<(Bucket, KeyRange)>,
+    cuts: Option<Cuts>,
+    read: VecDeque<Pair>,
+    chunk: usize,
+    looked_at: u64,
+    /// The key with which the page before ended.
+    resumes: Option<Vec<u8>>,
+}
+
+impl<'a> Scan<'a> {
+    fn new(opened: &'a Opened, segments: Segments, start: &Place) -> Result<Self> {
+        let mut segments: VecDeque<(Bucket, KeyRange)> = segments
+            .into_iter()
+            .flat_map(|(bucket, scope)| scope.0.into_iter().map(move |range| (bucket, range)))
+            .collect();
+        let mut resumes = None;
+        match start {
+            Place::Start => {}
+            Place::Item(bucket, key) => {
+                segments.retain(|(candidate, range)| candidate > bucket || range.end > *key);
+                match segments.front_mut() {
+                    Some((first, range)) if first == bucket && range.contains(key) => {
+                        range.start.clone_from(key);
+                    }
+                    _ => return Err(bad_token()),
+                }
+                resumes = Some(key.clone());
+            }
+            _ => return Err(bad_token()),
+        }
+        let read = VecDeque::new();
+        Ok(Scan { opened, segments, cuts: None, read, chunk: CHUNK_MIN, looked_at: 0, resumes })
+    }
+
+    fn next(&mut self) -> Result<Option<Found>> {
+        loop {
+            let Some((key, value)) = self.read.pop_front() else {
+                if self.fetch()? {
+                    continue;
+                }
+                return Ok(None);
+            };
+            self.looked_at += 1;
+            let (Some((bucket, _)), Some(cuts)) = (self.segments.front(), self.cuts) else {
+                return Ok(None);
+            };
+            let bucket = *bucket;
+            let resumed = self.resumes.as_ref().is_none_or(|resumes| *resumes == key);
+            if let Seen::Alive(record) = Seen::of(value, cuts).map_err(storage_failed)? {
+                self.resumes = None;
+                let at = Place::Item(bucket, key.to_vec());
+                return Ok(Some(Found { record, bucket, at, resumed }));
+            }
+        }
+    }
+
+    /// Reads on. `false`: there is nothing more.
+    fn fetch(&mut self) -> Result<bool> {
+        while let Some((bucket, range)) = self.segments.front_mut() {
+            let snapshot = &*self.opened.snapshot;
+            if self.cuts.is_none() {
+                let policy = State::policy(&snapshot.head(*bucket)).map_err(storage_failed)?;
+                self.cuts = Some(policy.cuts(self.opened.now()));
+            }
+            let pairs = snapshot
+                .scan(*bucket, range, Direction::Forward, self.chunk)
+                .map_err(storage_failed)?;
+            self.chunk = (self.chunk * 2).min(CHUNK_MAX);
+            if let Some((last, _)) = pairs.last() {
+                range.start = [last, &[0][..]].concat();
+                self.read = pairs.into();
+                return Ok(true);
+            }
+            self.segments.pop_front();
+            self.cuts = None;
+        }
+        Ok(false)
+    }
+}
+
+/// The items of a range of entries, bucket by bucket, in the order of the
+/// entries.
+pub(super) struct Walk<'a> {
+    opened: &'a Opened,
+    stretch: Stretch,
+    segments: VecDeque<(Bucket, Scope)>,
+    entries: Option<Entries<'a>>,
+    read: VecDeque<Entry>,
+    chunk: usize,
+    looked_at: u64,
+    /// The entry with which the page before ended.
+    resumes: Option<(Vec<u8>, u64)>,
+}
+
+impl<'a> Walk<'a> {
+    fn new(
+        opened: &'a Opened,
+        segments: Segments,
+        stretch: &Stretch,
+        start: &Place,
+    ) -> Result<Self> {
+        let mut walk = Walk {
+            opened,
+            stretch: stretch.clone(),
+            segments: segments.into(),
+            entries: None,
+            read: VecDeque::new(),
+            chunk: CHUNK_MIN,
+            looked_at: 0,
+            resumes: None,
+        };
+        match start {
+            Place::Start => {}
+            Place::Entry(bucket, value, docno) => {
+                let entries = walk.entries_of(*bucket)?;
+                // The entry itself is meant, or the next one after where it was.
+                walk.entries = Some(match docno.checked_sub(1) {
+                    Some(before) => entries.after(stretch, value, before),
+                    None => entries,
+                });
+                walk.resumes = Some((value.clone(), *docno));
+            }
+            _ => return Err(bad_token()),
+        }
+        Ok(walk)
+    }
+
+    fn entries_of(&self, bucket: Bucket) -> Result<Entries<'a>> {
+        let snapshot = &*self.opened.snapshot;
+        Entries::new(snapshot, bucket, &self.stretch, Direction::Forward).map_err(storage_failed)
+    }
+
+    fn looked_at(&self) -> u64 {
+        self.looked_at + self.entries.as_ref().map_or(0, |entries| entries.looked_at)
+    }
+
+    fn next(&mut self) -> Result<Option<Found>> {
+        while let Some((bucket, scope)) = self.segments.front().cloned() {
+            let Some(entry) = self.read.pop_front() else {
+                self.fetch(bucket)?;
+                continue;
+            };
+            if !scope.contains(&entry.item) {
+                continue;
+            }
+            let here = (entry.value.to_vec(), entry.docno);
+            let resumed = self.resumes.take().is_none_or(|resumes| resumes == here);
+            let record = load(self.opened, bucket, &entry.item, entry.docno)?;
+            let at = Place::Entry(bucket, here.0, here.1);
+            return Ok(Some(Found { record, bucket, at, resumed }));
+        }
+        Ok(None)
+    }
+
+    /// Reads on, or goes to the next bucket.
+    fn fetch(&mut self, bucket: Bucket) -> Result<()> {
+        let mut entries = match self.entries.take() {
+            Some(entries) => entries,
+            None => self.entries_of(bucket)?,
+        };
+        let page = entries.page(self.chunk).map_err(storage_failed)?;
+        self.chunk = (self.chunk * 2).min(CHUNK_MAX);
+        if page.is_empty() {
+            self.looked_at += entries.looked_at;
+            self.segments.pop_front();
+        } else {
+            self.read = page.into();
+            self.entries = Some(entries);
+        }
+        Ok(())
+    }
+}
+
+/// The items of a set, bucket by bucket, in the order of their numbers.
+pub(super) struct Numbers<'a> {
+    opened: &'a Opened,
+    streams: VecDeque<(Bucket, Scope, Stream<'a>)>,
+    next: u64,
+    looked_at: u64,
+    /// The number with which the page before ended.
+    resumes: Option<u64>,
+}
+
+impl<'a> Numbers<'a> {
+    fn new(
+        opened: &'a Opened,
+        segments: Segments,
+        set: &Set,
+        start: &Place,
+    ) -> Result<Option<Self>> {
+        let mut streams = VecDeque::new();
+        let mut looked_at = 0;
+        for (bucket, scope) in segments {
+            match Stream::open(set, &*opened.snapshot, bucket, &mut looked_at)? {
+                Some(stream) => streams.push_back((bucket, scope, stream)),
+                None => return Ok(None),
+            }
+        }
+        let resumes = match start {
+            Place::Start => None,
+            Place::Number(_, docno) => Some(*docno),
+            // An earlier page had to read all items.
+            Place::Item(..) => return Ok(None),
+            Place::Entry(..) => return Err(bad_token()),
+        };
+        let next = resumes.unwrap_or(0);
+        Ok(Some(Numbers { opened, streams, next, looked_at, resumes }))
+    }
+
+    fn looked_at(&self) -> u64 {
+        self.looked_at + self.streams.iter().map(|(_, _, stream)| stream.looked_at()).sum::<u64>()
+    }
+
+    fn next(&mut self) -> Result<Option<Found>> {
+        while let Some((bucket, scope, stream)) = self.streams.front_mut() {
+            let Some(hit) = stream.seek(self.next)? else {
+                self.looked_at += stream.looked_at();
+                self.streams.pop_front();
+                self.next = 0;
+                continue;
+            };
+            self.next = hit.docno + 1;
+            if scope.contains(&hit.item) {
+                let bucket = *bucket;
+                let resumed = self.resumes.take().is_none_or(|resumes| resumes == hit.docno);
+                let record = load(self.opened, bucket, &hit.item, hit.docno)?;
+                let at = Place::Number(bucket, hit.docno);
+                return Ok(Some(Found { record, bucket, at, resumed }));
+            }
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,88 @@
+//! Queries of resources that are not items: they are few, so all are looked at
+//! for each page.
+
+use dayfly_model::{ErrorKind, Result};
+use dayfly_sql::Request;
+use dayfly_sql::run::{Added, Limits, Page, Program};
+use serde_json::Value;
+
+use super::item::Resource;
+use super::token::{self, Place, Token};
+use super::{PAGE_BYTES_MAX, alone};
+use crate::clerk::Clerk;
+use crate::databases::CHARGE_LOOK_RU;
+use crate::operation::{Feed, QueryFeed};
+use crate::reply::{Reply, Success};
+use crate::{catalog, containers, databases, list, offers};
+
+/// Shows the resources that a query asks for.
+pub(crate) fn feed(clerk: &Clerk<'_>, asked: &QueryFeed) -> Reply {
+    clerk.answer(|snapshot| {
+        let (rid, name, resources) = match &asked.feed {
+            Feed::Databases => (String::new(), "Databases", databases::all(snapshot)?),
+            Feed::Containers(database) => {
+                let (rid, containers) = containers::all(snapshot, database)?;
+                (rid, "DocumentCollections", containers)
+            }
+            Feed::Ranges(at) => match clerk.shared().enter(at, ErrorKind::OwnerNotFound) {
+                Ok(opened) => {
+                    let rid = opened.container.rid_text.to_string();
+                    (rid, "PartitionKeyRanges", containers::all_ranges(&opened))
+                }
+                Err(reply) => return Ok(reply),
+            },
+            Feed::Offers => (String::new(), "Offers", offers::all(snapshot)?),
+        };
+        let page = page(asked, &resources, catalog::now(snapshot))?;
+        let (rows, count, continuation) = page;
+        let body = [
+            format!("{{\"_rid\":\"{rid}\",\"{name}\":[").as_bytes(),
+            &rows,
+            format!("],\"_count\":{count}}}").as_bytes(),
+        ]
+        .concat();
+        let success = Success { continuation, item_count: Some(count), ..Success::new(200, body) };
+        Ok(Reply::ok(success, catalog::now(snapshot), CHARGE_LOOK_RU))
+    })
+}
+
+/// The rows of a page, how many there are, and where the next one starts.
+fn page(
+    asked: &QueryFeed,
+    resources: &[Value],
+    now: dayfly_model::Timestamp,
+) -> Result<(Vec<u8>, usize, Option<String>)> {
+    let program = Program::compile(&Request::read(&asked.query)?)?;
+    let seal = token::seal(0, &asked.query);
+    let start = asked.page.continuation.as_deref().map(|text| Token::read(text, seal));
+    let (resume, mut next) = match start.transpose()? {
+        Some(Token { resume, at: Place::Item(_, key) }) => (Some(resume), place_of(&key)?),
+        Some(Token { resume, at: Place::Start }) => (Some(resume), 0),
+        Some(_) => return Err(token::bad_token()),
+        None => (None, 0),
+    };
+    let limits = Limits { rows: list::limit(&asked.page), bytes: PAGE_BYTES_MAX };
+    let mut page = Page::new(&program, now, false, limits, resume, false);
+    let (finished, at) = if program.reads_items() {
+        for (number, resource) in (0u64..).zip(resources) {
+            if number < next || page.is_done() {
+                continue;
+            }
+            let resource = Resource { text: resource.to_string(), number };
+            next = number;
+            if page.add(&resource, (0, number))? != Added::More {
+                break;
+            }
+        }
+        let at = Place::Item(dayfly_storage::Bucket(0), next.to_be_bytes().to_vec());
+        (page.finish()?, at)
+    } else {
+        alone(page)?
+    };
+    let continuation = finished.resume.map(|resume| Token { resume, at }.write(seal));
+    Ok((finished.rows, finished.count, continuation))
+}
+
+fn place_of(key: &[u8]) -> Result<u64> {
+    key.try_into().map(u64::from_be_bytes).map_err(|_| token::bad_token())
+}

@@ -1,0 +1,67 @@
+//! Items and other resources, as the query language sees them.
+
+use dayfly_model::rid::ItemRid;
+use dayfly_model::value::{self, Value};
+use dayfly_sql::run::Item;
+
+use crate::catalog::Container;
+use crate::record::Record;
+
+/// An item of a container.
+pub(super) struct Row<'a> {
+    pub(super) record: &'a Record,
+    pub(super) container: &'a Container,
+}
+
+impl Item for Row<'_> {
+    fn text(&self) -> &str {
+        str::from_utf8(self.record.text()).unwrap_or_default()
+    }
+
+    fn system(&self, name: &str) -> Value {
+        let rid = || ItemRid { container: self.container.rid, docno: self.record.docno }.encode();
+        match name {
+            "_rid" => Value::from(rid()),
+            "_self" => Value::from(format!("{}docs/{}/", self.container.self_link, rid())),
+            "_etag" => Value::from(self.record.etag(self.container)),
+            "_attachments" => Value::from("attachments/"),
+            "_ts" => Value::from(i64::try_from(self.record.ts.0).unwrap_or(i64::MAX)),
+            _ => Value::Undefined,
+        }
+    }
+
+    fn number(&self) -> u64 {
+        self.record.docno
+    }
+
+    fn render(&self, out: &mut Vec<u8>) {
+        let text = self.record.render(self.container, &self.record.etag(self.container));
+        out.extend_from_slice(&text.first);
+        out.extend_from_slice(&text.second);
+    }
+}
+
+/// A resource that is kept as a whole, system properties and all.
+pub(super) struct Resource {
+    pub(super) text: String,
+    pub(super) number: u64,
+}
+
+impl Item for Resource {
+    fn text(&self) -> &str {
+        &self.text
+    }
+
+    fn system(&self, name: &str) -> Value {
+        let found = dayfly_model::json::property(&self.text, name);
+        found.map(value::read_raw).unwrap_or_default()
+    }
+
+    fn number(&self) -> u64 {
+        self.number
+    }
+
+    fn render(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.text.as_bytes());
+    }
+}

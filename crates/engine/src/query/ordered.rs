@@ -1,0 +1,219 @@
+//! Items in the order of a query, from the entries of an index.
+//!
+//! The entries of one bucket come in the order of their values; those of several
+//! buckets are merged. An entry whose value was cut says too little: then all
+//! entries that start alike are gathered, their items are read, and they are put
+//! in order by the whole values.
+
+use std::collections::VecDeque;
+
+use dayfly_model::Result;
+use dayfly_model::indexing::rules::Composite;
+use dayfly_sql::run::{After, Program};
+use dayfly_storage::{Bucket, Direction, KeyRange};
+
+use super::access::{Found, Scope, Segments, load};
+use super::choose::Route;
+use super::item::Row;
+use super::token::Place;
+use crate::index::walk::{Entries, Entry};
+use crate::keys::ItemKey;
+use crate::record::Record;
+use crate::reply::storage_failed;
+use crate::scope::Opened;
+
+/// How many entries are read at once, to begin with and at most.
+const CHUNK_MIN: usize = 16;
+const CHUNK_MAX: usize = 256;
+
+/// How many items with long values that start alike are put in order.
+const RUN_MAX: usize = 100_000;
+
+/// Items in the order of a query.
+pub(super) struct Ordered<'a> {
+    lanes: Vec<Lane<'a>>,
+}
+
+/// Those of one bucket.
+struct Lane<'a> {
+    opened: &'a Opened,
+    program: &'a Program,
+    bucket: Bucket,
+    /// Which items are meant.
+    scope: Scope,
+    entries: Entries<'a>,
+    backward: bool,
+    composite: Option<Composite>,
+    chunk: usize,
+    read: VecDeque<Entry>,
+    ready: VecDeque<Ready>,
+}
+
+/// An item in its place.
+struct Ready {
+    /// Its sort values, as the query orders them.
+    key: Vec<u8>,
+    docno: u64,
+    item: ItemKey,
+    record: Option<Record>,
+}
+
+impl<'a> Ordered<'a> {
+    /// The items of some ranges of keys along a route, from where a page ended.
+    pub(super) fn new(
+        opened: &'a Opened,
+        program: &'a Program,
+        segments: Segments,
+        route: &Route,
+        after: Option<&After>,
+    ) -> Result<Ordered<'a>> {
+        let mut lanes = Vec::new();
+        for (bucket, scope) in segments {
+            let mut route = route.clone();
+            if let Some(after) = after {
+                route.start_at(after);
+            }
+            let snapshot = &*opened.snapshot;
+            let entries = Entries::new(snapshot, bucket, &route.stretch, route.direction)
+                .map_err(storage_failed)?;
+            lanes.push(Lane {
+                opened,
+                program,
+                bucket,
+                scope,
+                entries,
+                backward: route.direction == Direction::Backward,
+                composite: route.composite,
+                chunk: CHUNK_MIN,
+                read: VecDeque::new(),
+                ready: VecDeque::new(),
+            });
+        }
+        Ok(Ordered { lanes })
+    }
+
+    pub(super) fn looked_at(&self) -> u64 {
+        self.lanes.iter().map(|lane| lane.entries.looked_at).sum()
+    }
+
+    /// The next item.
+    pub(super) fn next(&mut self) -> Result<Option<Found>> {
+        for lane in &mut self.lanes {
+            lane.fill()?;
+        }
+        let first = self
+            .lanes
+            .iter_mut()
+            .filter(|lane| !lane.ready.is_empty())
+            .min_by(|left, right| left.front().cmp(&right.front()));
+        let Some(lane) = first else { return Ok(None) };
+        let Some(ready) = lane.ready.pop_front() else { return Ok(None) };
+        let record = match ready.record {
+            Some(record) => record,
+            None => load(lane.opened, lane.bucket, &ready.item, ready.docno)?,
+        };
+        Ok(Some(Found { record, bucket: lane.bucket, at: Place::Start, resumed: true }))
+    }
+}
+
+impl Lane<'_> {
+    fn front(&self) -> Option<(&[u8], u64)> {
+        self.ready.front().map(|ready| (&*ready.key, self.bucket.0))
+    }
+
+    /// Sees to it that the next item is ready, if there is one.
+    fn fill(&mut self) -> Result<()> {
+        while self.ready.is_empty() {
+            let Some(entry) = self.next_entry()? else { return Ok(()) };
+            if entry.is_cut {
+                self.gather(entry)?;
+            } else if self.scope.contains(&entry.item) {
+                let key = self.as_sorted(&entry.value);
+                let Entry { docno, item, .. } = entry;
+                self.ready.push_back(Ready { key, docno, item, record: None });
+            }
+        }
+        Ok(())
+    }
+
+    fn next_entry(&mut self) -> Result<Option<Entry>> {
+        if self.read.is_empty() {
+            self.read = self.entries.page(self.chunk).map_err(storage_failed)?.into();
+            self.chunk = (self.chunk * 2).min(CHUNK_MAX);
+        }
+        Ok(self.read.pop_front())
+    }
+
+    /// The bytes of an entry as the query orders them.
+    fn as_sorted(&self, value: &[u8]) -> Vec<u8> {
+        if self.backward { value.iter().map(|byte| !byte).collect() } else { value.to_vec() }
+    }
+
+    /// Puts all entries in order that start as this one does.
+    fn gather(&mut self, first: Entry) -> Result<()> {
+        let start = first.value.get(..self.sure(&first)).unwrap_or_default().to_vec();
+        let mut run = Vec::new();
+        let mut next = Some(first);
+        while let Some(entry) = next {
+            if !entry.value.starts_with(&start) {
+                self.read.push_front(entry);
+                break;
+            }
+            if self.scope.contains(&entry.item) {
+                let record = load(self.opened, self.bucket, &entry.item, entry.docno)?;
+                let row = Row { record: &record, container: &self.opened.container };
+                let key = self.program.sort_key(&row)?;
+                let tie = if self.backward { !entry.docno } else { entry.docno };
+                run.push((key, tie, entry.docno, entry.item));
+            }
+            if run.len() > RUN_MAX {
+                return Err(super::too_many_alike());
+            }
+            next = self.next_entry()?;
+        }
+        run.sort_unstable_by(|left, right| (&left.0, left.1).cmp(&(&right.0, right.1)));
+        let ready = |(key, _, docno, item)| Ready { key, docno, item, record: None };
+        self.ready.extend(run.into_iter().map(ready));
+        Ok(())
+    }
+
+    /// How many bytes of a cut entry stand for its place in the order.
+    fn sure(&self, entry: &Entry) -> usize {
+        let members = self.composite.as_ref().and_then(|composite| composite.split(&entry.value));
+        let Some(members) = members else { return entry.value.len() };
+        let mut length = 0;
+        for member in members {
+            length += member.bytes.len();
+            if member.is_cut {
+                break;
+            }
+        }
+        length
+    }
+}
+
+impl Route {
+    /// Leaves out what comes before the end of a page. What it leaves may still
+    /// have rows that were on that page.
+    fn start_at(&mut self, after: &After) {
+        let key = match after {
+            After::Row((key, _, _)) => key,
+            After::Start(start, _) => start,
+        };
+        let sure = key.get(..self.sure_bytes).unwrap_or(key);
+        let value: Vec<u8> = match self.direction {
+            Direction::Forward => sure.to_vec(),
+            Direction::Backward => sure.iter().map(|byte| !byte).collect(),
+        };
+        match self.direction {
+            Direction::Forward if value > self.stretch.start => self.stretch.start = value,
+            Direction::Backward => {
+                let end = KeyRange::prefix(&value).end;
+                if end < self.stretch.end {
+                    self.stretch.end = end;
+                }
+            }
+            Direction::Forward => {}
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! The part of a container in which a query can find anything: what the request
+//! names, and of that the partitions that the filter names.
+
+use dayfly_model::Result;
+use dayfly_sql::Request;
+use dayfly_sql::plan::{Routing, routing};
+use dayfly_storage::KeyRange;
+
+use super::access::{Scope, Segments};
+use crate::list;
+use crate::operation::Part;
+use crate::reply::Place;
+use crate::scope::Opened;
+
+/// A filter that names more partitions than this names all.
+const PARTITIONS_MAX: usize = 256;
+
+/// The ranges of keys to look at, and the partition key ranges they are in.
+pub(super) fn reach(opened: &Opened, request: &Request, part: &Part) -> Result<(Place, Segments)> {
+    let (mut place, ranges) = list::segments(opened, part)?;
+    let definition = &opened.container.definition().partition_key;
+    if part.partition_key.is_some() || definition.system_key || request.query.sources.is_empty() {
+        return Ok((place, grouped(ranges)));
+    }
+    let keys = match routing(&request.query, &request.parameters, definition) {
+        Routing::Nothing => Vec::new(),
+        Routing::Keys(keys) if keys.len() <= PARTITIONS_MAX => keys,
+        Routing::Keys(_) | Routing::Everything => return Ok((place, grouped(ranges))),
+    };
+    let mut named = Vec::new();
+    let mut touched = Vec::new();
+    for key in keys {
+        let part = Part { partition_key: Some(key), ..part.clone() };
+        let (place, ranges) = list::segments(opened, &part)?;
+        named.extend(ranges);
+        touched.extend(place.ranges.into_iter().map(|(id, _)| id));
+    }
+    if !touched.is_empty() {
+        place.ranges.retain(|(id, _)| touched.contains(id));
+    }
+    named.sort_by(|left, right| (left.0, &left.1.start).cmp(&(right.0, &right.1.start)));
+    named.dedup();
+    Ok((place, grouped(named)))
+}
+
+/// Ranges in their order, bucket by bucket.
+fn grouped(ranges: Vec<(dayfly_storage::Bucket, KeyRange)>) -> Segments {
+    let mut segments = Segments::new();
+    for (bucket, range) in ranges {
+        match segments.last_mut() {
+            Some((last, scope)) if *last == bucket => scope.0.push(range),
+            _ => segments.push((bucket, Scope(vec![range]))),
+        }
+    }
+    segments
+}

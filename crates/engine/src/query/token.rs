@@ -1,0 +1,216 @@
+//! Where a page of a query ended, as text for the client.
+//!
+//! ```text
+//! <seal:12> <skip:8> <take:8> <rows done:8> <where> <check:4>
+//!
+//! where  0                                         at the start
+//!        1 <bucket:8> <key>                        before an item
+//!        4 <bucket:8> <docno:8> <value>            before an entry of the index
+//!        5 <bucket:8> <docno:8>                    before an item's number
+//!        2 <bytes:2> <sort values> <tie:16> <row:8>  after a sorted row
+//!        3 <bytes:2> <sort values> <rows:8>        after rows that start so
+//! ```
+//!
+//! The seal is made from the container and the query, so that a token is of use
+//! for the query only that it came from. It is a place, not a row: rows may be
+//! written, expire or be purged between two pages, and the server may restart.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use bytes::{Buf, BufMut};
+use dayfly_model::{Error, Result};
+use dayfly_sql::run::{After, Resume};
+use dayfly_storage::Bucket;
+use sha2::{Digest, Sha256};
+
+/// What a token belongs to.
+pub(super) type Seal = [u8; 12];
+
+/// No limit.
+const ALL: u64 = u64::MAX;
+
+/// Where a page goes on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// From the start.
+    Start,
+    /// With this item, or the next one after where it was.
+    Item(Bucket, Vec<u8>),
+    /// With this entry of an index, by its value and the item's number.
+    Entry(Bucket, Vec<u8>, u64),
+    /// With the item of this number, or the next one.
+    Number(Bucket, u64),
+}
+
+impl Place {
+    /// The bucket that it is in.
+    pub(super) fn bucket(&self) -> Option<Bucket> {
+        match self {
+            Place::Start => None,
+            Place::Item(bucket, _) | Place::Entry(bucket, _, _) | Place::Number(bucket, _) => {
+                Some(*bucket)
+            }
+        }
+    }
+}
+
+/// Where a page ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Token {
+    pub(super) resume: Resume,
+    pub(super) at: Place,
+}
+
+/// The seal of a query of a container.
+pub(super) fn seal(container: u32, query: &[u8]) -> Seal {
+    let mut seal = [0; 12];
+    let hash = Sha256::digest(query);
+    let bytes = container.to_be_bytes().into_iter().chain(hash);
+    seal.iter_mut().zip(bytes).for_each(|(to, from)| *to = from);
+    seal
+}
+
+impl Token {
+    pub(super) fn write(&self, seal: Seal) -> String {
+        let mut bytes = Vec::new();
+        bytes.put_slice(&seal);
+        bytes.put_u64(self.resume.skip);
+        bytes.put_u64(self.resume.take.unwrap_or(ALL));
+        bytes.put_u64(self.resume.rows_done);
+        match (&self.resume.after, &self.at) {
+            (Some(After::Row((key, tie, row))), _) => {
+                bytes.put_u8(2);
+                put_short(&mut bytes, key);
+                bytes.put_u64(tie.0);
+                bytes.put_u64(tie.1);
+                bytes.put_u64(*row);
+            }
+            (Some(After::Start(start, rows)), _) => {
+                bytes.put_u8(3);
+                put_short(&mut bytes, start);
+                bytes.put_u64(*rows);
+            }
+            (None, Place::Item(bucket, key)) => {
+                bytes.put_u8(1);
+                bytes.put_u64(bucket.0);
+                bytes.put_slice(key);
+            }
+            (None, Place::Entry(bucket, value, docno)) => {
+                bytes.put_u8(4);
+                bytes.put_u64(bucket.0);
+                bytes.put_u64(*docno);
+                bytes.put_slice(value);
+            }
+            (None, Place::Number(bucket, docno)) => {
+                bytes.put_u8(5);
+                bytes.put_u64(bucket.0);
+                bytes.put_u64(*docno);
+            }
+            (None, Place::Start) => bytes.put_u8(0),
+        }
+        let check = Sha256::digest(&bytes);
+        bytes.extend(check.iter().take(4));
+        URL_SAFE_NO_PAD.encode(bytes)
+    }
+
+    pub(super) fn read(text: &str, seal: Seal) -> Result<Token> {
+        read(text, seal).ok_or_else(bad_token)
+    }
+}
+
+pub(super) fn bad_token() -> Error {
+    Error::bad_request("Invalid Continuation Token")
+}
+
+fn put_short(bytes: &mut Vec<u8>, part: &[u8]) {
+    bytes.put_u16(u16::try_from(part.len()).unwrap_or(u16::MAX));
+    bytes.put_slice(part);
+}
+
+fn take_short(rest: &mut &[u8]) -> Option<Vec<u8>> {
+    let length = usize::from(rest.try_get_u16().ok()?);
+    let (part, after) = rest.split_at_checked(length)?;
+    *rest = after;
+    Some(part.to_vec())
+}
+
+fn read(text: &str, seal: Seal) -> Option<Token> {
+    let bytes = URL_SAFE_NO_PAD.decode(text.trim()).ok()?;
+    let (bytes, check) = bytes.split_at_checked(bytes.len().checked_sub(4)?)?;
+    if !Sha256::digest(bytes).iter().take(4).eq(check) {
+        return None;
+    }
+    let mut rest = bytes.strip_prefix(&seal)?;
+    let skip = rest.try_get_u64().ok()?;
+    let take = Some(rest.try_get_u64().ok()?).filter(|take| *take != ALL);
+    let rows_done = rest.try_get_u64().ok()?;
+    let mut at = Place::Start;
+    let after = match rest.try_get_u8().ok()? {
+        0 => None,
+        1 => {
+            at = Place::Item(Bucket(rest.try_get_u64().ok()?), rest.to_vec());
+            rest = &[];
+            None
+        }
+        4 => {
+            let (bucket, docno) = (rest.try_get_u64().ok()?, rest.try_get_u64().ok()?);
+            at = Place::Entry(Bucket(bucket), rest.to_vec(), docno);
+            rest = &[];
+            None
+        }
+        5 => {
+            let bucket = Bucket(rest.try_get_u64().ok()?);
+            at = Place::Number(bucket, rest.try_get_u64().ok()?);
+            None
+        }
+        2 => {
+            let key = take_short(&mut rest)?;
+            let tie = (rest.try_get_u64().ok()?, rest.try_get_u64().ok()?);
+            Some(After::Row((key, tie, rest.try_get_u64().ok()?)))
+        }
+        3 => {
+            let start = take_short(&mut rest)?;
+            Some(After::Start(start, rest.try_get_u64().ok()?))
+        }
+        _ => return None,
+    };
+    rest.is_empty().then_some(Token { resume: Resume { skip, take, rows_done, after }, at })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_read_as_they_were_written() {
+        let seal = seal(7, b"q");
+        let resume = Resume { skip: 1, take: Some(2), rows_done: 3, after: None };
+        let row = After::Row((vec![1, 2], (3, 4), 5));
+        for (after, at) in [
+            (None, Place::Start),
+            (None, Place::Item(Bucket(9), b"key".to_vec())),
+            (None, Place::Entry(Bucket(9), vec![5; 512], 8)),
+            (None, Place::Number(Bucket(9), 8)),
+            (Some(row), Place::Start),
+            (Some(After::Start(vec![6; 512], 7)), Place::Start),
+        ] {
+            let token = Token { resume: Resume { after, ..resume.clone() }, at };
+            let text = token.write(seal);
+            assert!(text.len() <= 1024, "{}", text.len());
+            assert_eq!(Token::read(&text, seal).unwrap(), token);
+        }
+    }
+
+    #[test]
+    fn tokens_of_others_are_refused() {
+        let token = Token { resume: Resume::default(), at: Place::Item(Bucket(1), vec![1]) };
+        let text = token.write(seal(7, b"q"));
+        assert!(Token::read(&text, seal(7, b"r")).is_err());
+        assert!(Token::read(&text, seal(8, b"q")).is_err());
+        let mut bent = text.clone().into_bytes();
+        bent[20] ^= 1;
+        assert!(Token::read(str::from_utf8(&bent).unwrap(), seal(7, b"q")).is_err());
+        assert!(Token::read(&text[..text.len() - 4], seal(7, b"q")).is_err());
+        assert!(Token::read("", seal(7, b"q")).is_err());
+    }
+}

@@ -1,0 +1,274 @@
+//! What the names in a query mean, and which of them mean nothing.
+//!
+//! A source of the FROM clause has a name: the one that is given, or the last of
+//! its path. Each source sees the names of those before it; all other clauses see
+//! all of them, and a subquery sees what its place in the outer query sees:
+//!
+//! ```text
+//! SELECT t FROM c JOIN t IN (SELECT VALUE x FROM x IN c.tags) WHERE c.a
+//!               ^ the container          ^ a name of the outer query
+//! ```
+//!
+//! The first identifier of the first source names the container, whatever it is;
+//! so does that of a subquery which is the first source. Nothing else can: there
+//! is no join with other items.
+//!
+//! Three rules have files of their own: `calls.rs` for functions, `groups.rs` for
+//! aggregates and GROUP BY, `rank.rs` for ORDER BY RANK.
+
+mod calls;
+mod groups;
+mod normal;
+mod rank;
+
+pub(crate) use self::groups::{has_aggregate, is_aggregate};
+pub(crate) use self::normal::normal;
+pub(crate) use self::rank::ranking;
+
+use crate::error::{SyntaxError, quoted};
+use crate::functions::signature::{Sort, signature};
+use crate::lex::{self, Lexer};
+use crate::tree::{
+    Access, Binding, Collection, Expr, ExprKind, Item, Literal, Projection, Query, Source, Span,
+    Step,
+};
+use crate::walk;
+
+/// So many findings are told at once.
+const FINDINGS_MAX: usize = 16;
+
+/// Checks the names of a query that was read from `text`.
+pub(crate) fn check(query: &Query, text: &str) -> Result<(), SyntaxError> {
+    let mut names = Names { scope: Vec::new(), findings: Findings::new(text) };
+    names.query(query, true);
+    names.findings.outcome()?;
+    groups::check(query, text)
+}
+
+/// What was found to be wrong.
+struct Findings<'t> {
+    text: &'t str,
+    list: Vec<SyntaxError>,
+}
+
+impl<'t> Findings<'t> {
+    fn new(text: &'t str) -> Self {
+        Findings { text, list: Vec::new() }
+    }
+
+    fn add(&mut self, code: &'static str, message: impl Into<String>, span: Span) {
+        if self.list.len() < FINDINGS_MAX {
+            self.list.push(SyntaxError::new(code, message, self.text, span));
+        }
+    }
+
+    /// Something for which the service has no code that we know.
+    fn add_without_code(&mut self, message: impl Into<String>, span: Span) {
+        if self.list.len() < FINDINGS_MAX {
+            self.list.push(SyntaxError::without_code(message, self.text, span));
+        }
+    }
+
+    /// The first one, with those that have codes behind it.
+    fn outcome(self) -> Result<(), SyntaxError> {
+        let mut list = self.list.into_iter();
+        let Some(first) = list.next() else { return Ok(()) };
+        let more = list.filter(|other| other.code.is_some()).collect();
+        Err(SyntaxError { more, ..first })
+    }
+}
+
+struct Names<'q> {
+    /// The names that can be seen, the outer ones first.
+    scope: Vec<&'q str>,
+    findings: Findings<'q>,
+}
+
+impl<'q> Names<'q> {
+    /// `container`: whether its first source can be the container.
+    fn query(&mut self, query: &'q Query, container: bool) {
+        let outer = self.scope.len();
+        for (number, source) in query.sources.iter().enumerate() {
+            self.source(source, container && number == 0, outer);
+        }
+        self.all(query);
+        walk::selected(&query.projection).for_each(|expr| self.expr(expr));
+        query.filter.iter().chain(&query.group_by).for_each(|expr| self.expr(expr));
+        match &query.order_by {
+            Some(order_by) if order_by.rank => self.rank(query, order_by),
+            _ => walk::sort_keys(query).for_each(|expr| self.sort_key(query, expr)),
+        }
+        self.scope.truncate(outer);
+    }
+
+    fn source(&mut self, source: &'q Source, container: bool, outer: usize) {
+        match &source.collection {
+            Collection::Path { root, .. } if !container => {
+                self.resolve(root, |text| root_span(source, text));
+            }
+            Collection::Path { .. } => {}
+            Collection::Subquery(query) => self.query(query, container),
+            Collection::Call(call) => self.call(call),
+        }
+        let Some(name) = name_of(source) else { return };
+        if self.scope.iter().skip(outer).any(|known| *known == name) {
+            let name = quoted(name);
+            let message =
+                format!("The input alias '{name}' is specified more than once in the FROM clause.");
+            self.findings.add_without_code(message, source.span);
+        }
+        self.scope.push(name);
+    }
+
+    fn resolve(&mut self, name: &str, span: impl FnOnce(&str) -> Span) {
+        if !self.scope.contains(&name) {
+            let span = span(self.findings.text);
+            let message = format!("Identifier '{}' could not be resolved.", quoted(name));
+            self.findings.add("SC2001", message, span);
+        }
+    }
+
+    /// `*` stands for the one source there is.
+    fn all(&mut self, query: &Query) {
+        let Projection::All(span) = query.projection else { return };
+        match query.sources.len() {
+            0 => {
+                let message = "'SELECT *' is not valid if FROM clause is omitted.";
+                self.findings.add_without_code(message, span);
+            }
+            1 => {}
+            _ => {
+                let message = "'SELECT *' is only valid with a single input set.";
+                self.findings.add_without_code(message, span);
+            }
+        }
+    }
+
+    fn expr(&mut self, expr: &'q Expr) {
+        match &expr.kind {
+            ExprKind::Identifier(name) => self.resolve(name, |_| expr.span),
+            ExprKind::Subquery(_, query) => self.query(query, false),
+            ExprKind::Call(call) => return self.call(call),
+            ExprKind::Path(of, steps) => self.indexers(of, steps, expr.span),
+            _ => {}
+        }
+        walk::parts(expr, &mut |part| self.expr(part));
+    }
+
+    /// An element of a list that is written out must be named by a constant.
+    fn indexers(&mut self, of: &Expr, steps: &[Access], span: Span) {
+        let written = matches!(of.kind, ExprKind::Array(_) | ExprKind::Object(_));
+        if let Some(Access::Index(index)) = steps.first()
+            && written
+            && !matches!(index.kind, ExprKind::Literal(_) | ExprKind::Parameter(_))
+        {
+            let message = "The specified query includes 'member indexer' which is currently not \
+                           supported.";
+            self.findings.add("SC2990", message, span);
+        }
+    }
+
+    /// Items are sorted by what they have themselves, not by what is joined or
+    /// computed; scores are the exception.
+    fn sort_key(&mut self, query: &Query, key: &'q Expr) {
+        self.expr(key);
+        if is_score(key) || groups::has_aggregate(key) {
+            return;
+        }
+        let Some(root) = document_path(key) else {
+            let message = "Unsupported ORDER BY clause. ORDER BY item expression could not be \
+                           mapped to a document path.";
+            return self.findings.add("2206", message, key.span);
+        };
+        let bound = query.sources.iter().position(|source| name_of(source) == Some(root));
+        let joined = bound.is_some_and(|number| {
+            let each = query.sources.get(number).map(|source| &source.binding);
+            number > 0 || matches!(each, Some(Binding::Each(_)))
+        });
+        if joined {
+            let message = "Order-by over correlated collections is not supported.";
+            self.findings.add_without_code(message, key.span);
+        }
+    }
+}
+
+/// The name that a path starts with whose steps are the same for all items.
+fn document_path(expr: &Expr) -> Option<&str> {
+    let (first, steps) = match &expr.kind {
+        ExprKind::Path(of, steps) => (of.as_ref(), steps.as_slice()),
+        _ => (expr, [].as_slice()),
+    };
+    let constant = |step: &Access| match step {
+        Access::Member(_) => true,
+        Access::Index(index) => {
+            matches!(index.kind, ExprKind::Literal(_) | ExprKind::Parameter(_))
+        }
+    };
+    match &first.kind {
+        ExprKind::Identifier(name) if steps.iter().all(constant) => Some(name),
+        _ => None,
+    }
+}
+
+/// A call that gives a score, or the distance of vectors.
+fn is_score(expr: &Expr) -> bool {
+    let ExprKind::Call(call) = &expr.kind else { return false };
+    let sort = signature(&call.name).map(|known| known.sort);
+    !call.udf && matches!(sort, Some(Sort::Vector | Sort::FullText | Sort::Ranking))
+}
+
+/// The name of a source: the one that is given, or the last of its path.
+pub(crate) fn name_of(source: &Source) -> Option<&str> {
+    match (&source.binding, &source.collection) {
+        (Binding::Alias(name) | Binding::Each(name), _) => Some(name),
+        (Binding::Inferred, Collection::Path { root, steps }) => match steps.last() {
+            None => Some(root),
+            Some(Step::Member(name) | Step::Property(name)) => {
+                Some(name.as_str()).filter(|name| lex::is_name(name))
+            }
+            Some(Step::Index(_)) => None,
+        },
+        (Binding::Inferred, Collection::Subquery(_) | Collection::Call(_)) => None,
+    }
+}
+
+/// The names of what is selected: the one that is given, or the last of a path,
+/// or `$1`, `$2` and so on for the others.
+pub(crate) fn item_names(items: &[Item]) -> Vec<String> {
+    let mut unnamed = 0;
+    let name = |item: &Item| {
+        item.alias.clone().or_else(|| last_name(&item.expr).map(ToOwned::to_owned)).unwrap_or_else(
+            || {
+                unnamed += 1;
+                format!("${unnamed}")
+            },
+        )
+    };
+    items.iter().map(name).collect()
+}
+
+fn last_name(expr: &Expr) -> Option<&str> {
+    match &expr.kind {
+        ExprKind::Identifier(name) => Some(name),
+        ExprKind::Path(_, steps) => match steps.last()? {
+            Access::Member(name) => Some(name),
+            Access::Index(Expr { kind: ExprKind::Literal(Literal::String(name)), .. }) => {
+                Some(name)
+            }
+            Access::Index(_) => None,
+        },
+        _ => None,
+    }
+}
+
+/// Where the first identifier of a source's path stands.
+fn root_span(source: &Source, text: &str) -> Span {
+    let start = source.span.start;
+    let mut lexer = Lexer::new(text.get(start..).unwrap_or(""));
+    let mut token = lexer.next_token();
+    if matches!(source.binding, Binding::Each(_)) {
+        lexer.next_token();
+        token = lexer.next_token();
+    }
+    Span { start: start + token.start, end: start + token.end() }
+}

@@ -1,0 +1,51 @@
+//! Carrying out a query over a stream of items.
+//!
+//! ```text
+//! compile.rs     a tree and the values of its parameters -> program.rs
+//! extract.rs     an item's text -> the values at the paths that the program reads
+//! evaluate.rs    expressions over those values
+//! rows.rs        FROM, JOIN and WHERE: an item -> its rows; subqueries
+//! aggregate.rs   COUNT, SUM and their like; groups
+//! page.rs        rows -> one page of the answer
+//! sieve.rs       what an index can say of the items that a query wants
+//! ```
+//!
+//! Who calls it brings the items one by one, in an order of its own, and says
+//! where a page may end. Nothing here knows where items are kept, which indexes
+//! proposed them, or whether they are alive: an item that is brought counts.
+
+mod aggregate;
+mod compile;
+mod evaluate;
+mod extract;
+mod page;
+mod program;
+mod rows;
+mod sieve;
+
+use dayfly_model::value::Value;
+
+pub use self::page::{Added, After, Finished, Limits, Page, Resume, SortPlace};
+pub use self::program::{OrderKey, Program, Style};
+pub use self::sieve::{IndexStep, Sieve, Span};
+
+/// An item, as a query sees it.
+pub trait Item {
+    /// The JSON text of what the user wrote: an object.
+    fn text(&self) -> &str;
+
+    /// What the server adds: the value of one of [`SYSTEM_PROPERTIES`].
+    fn system(&self, name: &str) -> Value;
+
+    /// A number that no other item near it has.
+    fn number(&self) -> u64;
+
+    /// Appends the whole item as JSON.
+    fn render(&self, out: &mut Vec<u8>);
+}
+
+/// The properties that are not in an item's text.
+pub const SYSTEM_PROPERTIES: &[&str] = &["_rid", "_self", "_etag", "_attachments", "_ts"];
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,622 @@
+//! From a tree to a program: what each name means, and where it is found.
+//!
+//! The container's items are not bound like other sources: what a query reads of
+//! them are fields, which are all taken out of the text at once. Everything else
+//! that FROM and JOIN bind is a variable, counted from the inside out.
+
+use std::collections::HashSet;
+
+use dayfly_model::value::{Value, order};
+use dayfly_model::{Error, Result, Timestamp};
+
+use super::aggregate::Kind;
+use super::evaluate::{Run, Scope, refused};
+use super::extract::{Fields, Step};
+use super::program::{Code, OrderKey, Program, Select, Source};
+use crate::functions::signature::signature;
+use crate::functions::{self, Body, Like, Setting};
+use crate::names::{has_aggregate, item_names, name_of, normal};
+use crate::request::{Parameters, Request};
+use crate::tree::{
+    self, Access, Amount, Binding, Call, Collection, Count, Direction, Expr, ExprKind, Literal,
+    Operator, Projection, Query, Use,
+};
+use crate::walk;
+
+impl Program {
+    /// The program of a query.
+    pub fn compile(request: &Request) -> Result<Program> {
+        let query = &request.query;
+        let mut compiler = Compiler {
+            parameters: &request.parameters,
+            fields: Fields::default(),
+            names: Vec::new(),
+            depth: 0,
+            grouping: None,
+        };
+        let (select, order) = compiler.select(query)?;
+        let amount = |count: &Count, clause| amount(count, &request.parameters, clause);
+        let top = query.top.as_ref().map(|count| amount(count, "TOP")).transpose()?;
+        let page = query.page.as_ref();
+        let skip = page.map(|page| amount(&page.offset, "OFFSET")).transpose()?.unwrap_or(0);
+        let limit = page.map(|page| amount(&page.limit, "LIMIT")).transpose()?;
+        Ok(Program {
+            distinct: query.distinct,
+            order: if select.is_grouped() { Vec::new() } else { order },
+            fields: compiler.fields,
+            skip,
+            take: limit.into_iter().chain(top).min(),
+            reads_items: !query.sources.is_empty(),
+            select,
+        })
+    }
+}
+
+fn amount(count: &Count, parameters: &Parameters, clause: &str) -> Result<u64> {
+    match &count.amount {
+        Amount::Number(number) => Ok(u64::from(*number)),
+        Amount::Parameter(name) => {
+            let given = parameters.get(name).and_then(Option::as_ref);
+            given.and_then(serde_json::Value::as_u64).ok_or_else(|| {
+                refused(&format!(
+                    "The count value provided for a {clause} clause must be an integer."
+                ))
+            })
+        }
+    }
+}
+
+/// What is selected, the keys of groups, and their aggregates.
+type Selected = (Code, Vec<Code>, Vec<(Kind, Code)>);
+
+/// What a name stands for.
+#[derive(Clone)]
+enum Meaning {
+    /// The item, or what stands at a path of it.
+    Item(Vec<Step>),
+    /// The variable that was bound when there were so many.
+    Variable(usize),
+}
+
+struct Compiler<'q> {
+    parameters: &'q Parameters,
+    fields: Fields,
+    /// The names that can be seen, the innermost last.
+    names: Vec<(String, Meaning)>,
+    /// How many variables are bound.
+    depth: usize,
+    /// Inside what is selected of groups.
+    grouping: Option<Grouping>,
+}
+
+/// What is selected of groups is made from their keys and aggregates; only the
+/// arguments of aggregates see rows.
+struct Grouping {
+    keys: Vec<Expr>,
+    codes: Vec<Code>,
+    aggregates: Vec<(Kind, Code)>,
+    /// The names that rows see, and how many variables they have.
+    names: Vec<(String, Meaning)>,
+    depth: usize,
+}
+
+impl<'q> Compiler<'q> {
+    fn select(&mut self, query: &'q Query) -> Result<(Select, Vec<OrderKey>)> {
+        let (names_outside, depth_outside) = (self.names.len(), self.depth);
+        let grouping_outside = self.grouping.take();
+        let mut sources = Vec::new();
+        for source in &query.sources {
+            sources.extend(self.source(source)?);
+        }
+        let filter = query.filter.as_ref().map(|filter| self.expr(filter)).transpose()?;
+        let order = self.order(query)?;
+        let grouped =
+            !query.group_by.is_empty() || walk::selected(&query.projection).any(has_aggregate);
+        let (projection, group_by, aggregates) = if grouped {
+            self.grouped(query, names_outside, depth_outside)?
+        } else {
+            (self.projection(query)?, Vec::new(), Vec::new())
+        };
+        self.names.truncate(names_outside);
+        self.depth = depth_outside;
+        self.grouping = grouping_outside;
+        let distinct = query.distinct;
+        let select =
+            Select { sources, filter, negated: false, group_by, aggregates, distinct, projection };
+        Ok((select, order))
+    }
+
+    /// What is selected of groups, their keys and their aggregates.
+    fn grouped(
+        &mut self,
+        query: &'q Query,
+        names_outside: usize,
+        depth_outside: usize,
+    ) -> Result<Selected> {
+        let mut codes = Vec::new();
+        for key in &query.group_by {
+            codes.push(self.expr(key)?);
+        }
+        let outside = self.names.get(..names_outside).unwrap_or_default().to_vec();
+        let names = std::mem::replace(&mut self.names, outside);
+        let depth = std::mem::replace(&mut self.depth, depth_outside);
+        let keys = query.group_by.iter().cloned().map(normal).collect();
+        self.grouping = Some(Grouping { keys, codes, aggregates: Vec::new(), names, depth });
+        let projection = self.projection(query)?;
+        let Some(grouping) = self.grouping.take() else { return Err(lost()) };
+        Ok((projection, grouping.codes, grouping.aggregates))
+    }
+
+    fn order(&mut self, query: &'q Query) -> Result<Vec<OrderKey>> {
+        let Some(order) = &query.order_by else { return Ok(Vec::new()) };
+        if order.rank {
+            return Err(Error::not_yet("ORDER BY RANK"));
+        }
+        let mut keys = Vec::new();
+        for key in &order.keys {
+            keys.push(OrderKey {
+                code: self.expr(&key.expr)?,
+                direction: key.direction.unwrap_or(Direction::Ascending),
+                path: self.item_path(&key.expr).and_then(|steps| names_of(&steps)),
+            });
+        }
+        Ok(keys)
+    }
+
+    /// Compiles a member of FROM. The container itself makes no rows.
+    fn source(&mut self, source: &'q tree::Source) -> Result<Option<Source>> {
+        let each = matches!(source.binding, Binding::Each(_));
+        let name = name_of(source).map(ToOwned::to_owned);
+        let (bound, meaning) = match &source.collection {
+            Collection::Path { root, steps } => {
+                // A name that nothing has stands for the container.
+                let root = self.meaning(root).cloned().unwrap_or(Meaning::Item(Vec::new()));
+                let mut path: Vec<Step> = steps.iter().map(step).collect();
+                match root {
+                    Meaning::Item(mut prefix) => {
+                        prefix.append(&mut path);
+                        self.item_source(prefix, each)
+                    }
+                    Meaning::Variable(level) => {
+                        let code = through(self.variable(level), path);
+                        (Some(bind(code, each)), Meaning::Variable(self.depth))
+                    }
+                }
+            }
+            Collection::Subquery(query) => {
+                let (select, _) = self.select(query)?;
+                let select = Box::new(select);
+                let rows = if each { Source::RowElements(select) } else { Source::Rows(select) };
+                (Some(rows), Meaning::Variable(self.depth))
+            }
+            Collection::Call(call) => {
+                let code = self.call(call)?;
+                (Some(bind(code, each)), Meaning::Variable(self.depth))
+            }
+        };
+        if matches!(meaning, Meaning::Variable(_)) {
+            self.depth += 1;
+        }
+        if let Some(name) = name {
+            self.names.push((name, meaning));
+        }
+        Ok(bound)
+    }
+
+    /// The container, or a path of its items.
+    fn item_source(&mut self, path: Vec<Step>, each: bool) -> (Option<Source>, Meaning) {
+        if path.is_empty() && !each {
+            return (None, Meaning::Item(path));
+        }
+        let code = self.field(path);
+        (Some(bind(code, each)), Meaning::Variable(self.depth))
+    }
+
+    fn meaning(&self, name: &str) -> Option<&Meaning> {
+        self.names.iter().rev().find(|(known, _)| known == name).map(|(_, meaning)| meaning)
+    }
+
+    fn field(&mut self, path: Vec<Step>) -> Code {
+        if path.is_empty() { Code::Whole } else { Code::Field(self.fields.add(path)) }
+    }
+
+    fn variable(&self, level: usize) -> Code {
+        Code::Variable(self.depth.saturating_sub(level + 1))
+    }
+
+    fn projection(&mut self, query: &'q Query) -> Result<Code> {
+        match &query.projection {
+            Projection::All(_) => {
+                let name = query.sources.first().and_then(name_of);
+                self.named(name.unwrap_or_default())
+            }
+            Projection::Value(item) => self.expr(&item.expr),
+            Projection::Items(items) => {
+                let mut members: Vec<(String, Code)> = Vec::new();
+                for (name, item) in item_names(items).into_iter().zip(items) {
+                    let code = self.expr(&item.expr)?;
+                    members.retain(|(known, _)| *known != name);
+                    members.push((name, code));
+                }
+                Ok(Code::Object(members))
+            }
+        }
+    }
+
+    fn named(&mut self, name: &str) -> Result<Code> {
+        match self.meaning(name).cloned() {
+            Some(Meaning::Item(path)) => Ok(self.field(path)),
+            Some(Meaning::Variable(level)) => Ok(self.variable(level)),
+            None => Err(refused(&format!("Identifier '{name}' could not be resolved."))),
+        }
+    }
+
+    fn exprs(&mut self, exprs: &'q [Expr]) -> Result<Vec<Code>> {
+        exprs.iter().map(|expr| self.expr(expr)).collect()
+    }
+
+    fn boxed(&mut self, expr: &'q Expr) -> Result<Box<Code>> {
+        self.expr(expr).map(Box::new)
+    }
+
+    fn expr(&mut self, expr: &'q Expr) -> Result<Code> {
+        if self.grouping.is_some()
+            && let Some(code) = self.of_group(expr)?
+        {
+            return Ok(code);
+        }
+        let code = self.plain(expr)?;
+        Ok(folded(code))
+    }
+
+    fn plain(&mut self, expr: &'q Expr) -> Result<Code> {
+        Ok(match &expr.kind {
+            ExprKind::Literal(literal) => Code::Constant(constant(literal)),
+            ExprKind::Identifier(name) => self.named(name)?,
+            ExprKind::Parameter(name) => Code::Constant(self.parameter(name)),
+            ExprKind::Array(values) => Code::Array(self.exprs(values)?),
+            ExprKind::Object(members) => {
+                let mut codes: Vec<(String, Code)> = Vec::with_capacity(members.len());
+                for (name, value) in members {
+                    let code = self.expr(value)?;
+                    codes.retain(|(known, _)| known != name);
+                    codes.push((name.clone(), code));
+                }
+                Code::Object(codes)
+            }
+            ExprKind::Unary(sign, operand) => Code::Unary(*sign, self.boxed(operand)?),
+            ExprKind::Chain(first, rest) => self.chain(first, rest)?,
+            ExprKind::Conditional(operands) => Code::Conditional(self.three(operands)?),
+            ExprKind::Between { not, operands } => {
+                Code::Between { not: *not, operands: self.three(operands)? }
+            }
+            ExprKind::In { not, value, list } => self.is_in(*not, value, list)?,
+            ExprKind::Like { not, operands, escape } => {
+                self.like(*not, operands, escape.as_deref())?
+            }
+            ExprKind::Path(of, steps) => self.path(of, steps)?,
+            ExprKind::Call(call) => self.call(call)?,
+            ExprKind::Subquery(how, query) => {
+                let (mut select, _) = self.select(query)?;
+                select.negated = *how == Use::All;
+                Code::Subquery(*how, Box::new(select))
+            }
+        })
+    }
+
+    fn three(&mut self, operands: &'q [Expr; 3]) -> Result<Box<[Code; 3]>> {
+        let [first, second, third] = operands;
+        Ok(Box::new([self.expr(first)?, self.expr(second)?, self.expr(third)?]))
+    }
+
+    fn parameter(&self, name: &str) -> Value {
+        let given = self.parameters.get(name).and_then(Option::as_ref);
+        given.and_then(|value| serde_json::from_value(value.clone()).ok()).unwrap_or_default()
+    }
+
+    fn chain(&mut self, first: &'q Expr, rest: &'q [(Operator, Expr)]) -> Result<Code> {
+        let same = |wanted: Operator| rest.iter().all(|(operator, _)| *operator == wanted);
+        for (operator, make) in [
+            (Operator::And, Code::And as fn(Vec<Code>) -> Code),
+            (Operator::Or, Code::Or),
+            (Operator::Coalesce, Code::Coalesce),
+        ] {
+            if same(operator) {
+                let mut operands = vec![self.expr(first)?];
+                for (_, operand) in rest {
+                    operands.push(self.expr(operand)?);
+                }
+                return Ok(make(operands));
+            }
+        }
+        let first = self.boxed(first)?;
+        let rest = rest.iter().map(|(operator, operand)| Ok((*operator, self.expr(operand)?)));
+        Ok(Code::Chain(first, rest.collect::<Result<_>>()?))
+    }
+
+    fn is_in(&mut self, not: bool, value: &'q Expr, list: &'q [Expr]) -> Result<Code> {
+        let (value, list) = (self.boxed(value)?, self.exprs(list)?);
+        let constants: Option<Vec<&Value>> = list.iter().map(Code::as_constant).collect();
+        Ok(match constants {
+            Some(constants) => {
+                let defined = constants.into_iter().filter(|constant| constant.is_defined());
+                let set: HashSet<Vec<u8>> = defined.map(order::key).collect();
+                Code::InSet { not, value, set }
+            }
+            None => Code::In { not, value, list },
+        })
+    }
+
+    fn like(&mut self, not: bool, operands: &'q [Expr; 2], escape: Option<&str>) -> Result<Code> {
+        let escape = match escape.map(|escape| (escape.chars().next(), escape.chars().count())) {
+            None => None,
+            Some((Some(escape), 1)) => Some(escape),
+            Some(_) => return Err(refused("The ESCAPE of a LIKE must be one character.")),
+        };
+        let [value, pattern] = operands;
+        let (value, pattern) = (self.expr(value)?, self.expr(pattern)?);
+        let constant = pattern.as_constant().and_then(Value::as_str);
+        Ok(match constant.map(|constant| Like::new(constant, escape)) {
+            Some(Some(pattern)) => {
+                Code::LikeConstant { not, value: Box::new(value), pattern: Box::new(pattern) }
+            }
+            Some(None) => Code::Constant(Value::Undefined),
+            None => Code::Like { not, operands: Box::new([value, pattern]), escape },
+        })
+    }
+
+    fn path(&mut self, of: &'q Expr, steps: &'q [Access]) -> Result<Code> {
+        let mut taken = 0;
+        let mut code = match self.item_name(of) {
+            Some(mut path) => {
+                for access in steps {
+                    let Some(step) = self.fixed(access) else { break };
+                    path.push(step);
+                    taken += 1;
+                }
+                self.field(path)
+            }
+            None => self.expr(of)?,
+        };
+        for access in steps.iter().skip(taken) {
+            code = match (self.fixed(access), access) {
+                (Some(step), _) => through(code, vec![step]),
+                (None, Access::Index(index)) => Code::Index(Box::new(code), self.boxed(index)?),
+                (None, Access::Member(name)) => Code::Property(Box::new(code), name.clone()),
+            };
+        }
+        Ok(code)
+    }
+
+    /// The path in an item that a name stands for.
+    fn item_name(&self, expr: &Expr) -> Option<Vec<Step>> {
+        let ExprKind::Identifier(name) = &expr.kind else { return None };
+        match self.meaning(name)? {
+            Meaning::Item(path) => Some(path.clone()),
+            Meaning::Variable(_) => None,
+        }
+    }
+
+    /// The path in an item that an expression stands for.
+    fn item_path(&self, expr: &Expr) -> Option<Vec<Step>> {
+        let ExprKind::Path(of, steps) = &expr.kind else { return self.item_name(expr) };
+        let mut path = self.item_name(of)?;
+        for access in steps {
+            path.push(self.fixed(access)?);
+        }
+        Some(path)
+    }
+
+    /// A step that is the same for all items.
+    fn fixed(&self, access: &Access) -> Option<Step> {
+        let index = match access {
+            Access::Member(name) => return Some(Step::Name(name.clone())),
+            Access::Index(index) => index,
+        };
+        let value = match &index.kind {
+            ExprKind::Literal(literal) => constant(literal),
+            ExprKind::Parameter(name) => self.parameter(name),
+            _ => return None,
+        };
+        match value {
+            Value::String(name) => Some(Step::Name(name)),
+            value => value.as_integer().and_then(|n| usize::try_from(n).ok()).map(Step::Place),
+        }
+    }
+
+    fn call(&mut self, call: &'q Call) -> Result<Code> {
+        if call.udf {
+            return Err(Error::not_yet("A user-defined function"));
+        }
+        let name = call.name.to_ascii_uppercase();
+        let mut codes = self.exprs(&call.arguments)?;
+        match (name.as_str(), codes.len()) {
+            ("IIF", 3) => {
+                let operands: Result<Box<[Code; 3]>, _> = Box::<[Code]>::from(codes).try_into();
+                return operands.map(Code::Conditional).map_err(|_| lost());
+            }
+            ("CHOOSE", 2..) => {
+                let index = codes.remove(0);
+                return Ok(Code::Choose(Box::new(index), codes));
+            }
+            ("RAND", 0) => return Ok(Code::Random),
+            ("DOCUMENTID", 1) => {
+                return Ok(match codes.pop() {
+                    Some(Code::Whole) => Code::ItemNumber,
+                    _ => Code::Constant(Value::Undefined),
+                });
+            }
+            _ => {}
+        }
+        match functions::find(&name) {
+            Some((name, body)) => Ok(Code::Call(name, body, codes)),
+            None if signature(&name).is_some() => {
+                Err(Error::not_yet(&format!("The function {name}")))
+            }
+            None => {
+                let name = &call.name;
+                Err(refused(&format!("'{name}' is not a recognized built-in function name.")))
+            }
+        }
+    }
+
+    /// What stands for an expression among what is selected of groups: a key or
+    /// an aggregate. `None`: it is made of others.
+    fn of_group(&mut self, expr: &'q Expr) -> Result<Option<Code>> {
+        let Some(grouping) = &self.grouping else { return Ok(None) };
+        let form = normal(expr.clone());
+        if let Some(key) = grouping.keys.iter().position(|key| *key == form) {
+            return Ok(Some(Code::Key(key)));
+        }
+        match &expr.kind {
+            ExprKind::Call(call) if !call.udf => match Kind::of(&call.name) {
+                Some(kind) => self.aggregate(kind, &call.arguments).map(Some),
+                None => Ok(None),
+            },
+            ExprKind::Path(..) | ExprKind::Identifier(_) => {
+                let code = self.in_rows(|rows| rows.plain(expr))?;
+                let codes = self.grouping.as_ref().map(|grouping| grouping.codes.as_slice());
+                let mut keys = codes.unwrap_or_default().iter().enumerate();
+                Ok(keys.find_map(|(place, key)| self.within(place, key, &code)))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// What `code` is, if it is a key of groups or something in one.
+    fn within(&self, place: usize, key: &Code, code: &Code) -> Option<Code> {
+        if key.is_same(code) {
+            return Some(Code::Key(place));
+        }
+        match (key, code) {
+            (Code::Field(key), Code::Field(field)) => {
+                let rest = self.fields.path(*field).strip_prefix(self.fields.path(*key))?;
+                Some(through(Code::Key(place), rest.to_vec()))
+            }
+            (_, Code::Property(of, name)) => {
+                let of = self.within(place, key, of)?;
+                Some(Code::Property(Box::new(of), name.clone()))
+            }
+            (_, Code::Element(of, element)) => {
+                Some(Code::Element(Box::new(self.within(place, key, of)?), *element))
+            }
+            _ => None,
+        }
+    }
+
+    fn aggregate(&mut self, kind: Kind, arguments: &'q [Expr]) -> Result<Code> {
+        let [argument] = arguments else {
+            return Err(refused("An aggregate function requires 1 argument(s)."));
+        };
+        let code = self.in_rows(|rows| rows.expr(argument))?;
+        let Some(grouping) = &mut self.grouping else { return Err(lost()) };
+        grouping.aggregates.push((kind, code));
+        Ok(Code::Aggregate(grouping.aggregates.len() - 1))
+    }
+
+    /// Compiles something as the rows of the groups see it.
+    fn in_rows<T>(&mut self, compile: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let Some(mut grouping) = self.grouping.take() else { return compile(self) };
+        let swap = |compiler: &mut Self, grouping: &mut Grouping| {
+            std::mem::swap(&mut compiler.names, &mut grouping.names);
+            std::mem::swap(&mut compiler.depth, &mut grouping.depth);
+        };
+        swap(self, &mut grouping);
+        let compiled = compile(self);
+        swap(self, &mut grouping);
+        self.grouping = Some(grouping);
+        compiled
+    }
+}
+
+fn lost() -> Error {
+    Error::new(dayfly_model::ErrorKind::Internal, "A query lost its way in the compiler.")
+}
+
+fn bind(code: Code, each: bool) -> Source {
+    if each { Source::Elements(code) } else { Source::Value(code) }
+}
+
+fn step(step: &tree::Step) -> Step {
+    match step {
+        tree::Step::Member(name) | tree::Step::Property(name) => Step::Name(name.clone()),
+        tree::Step::Index(place) => Step::Place(usize::try_from(*place).unwrap_or(usize::MAX)),
+    }
+}
+
+/// A way that goes through properties only.
+fn names_of(steps: &[Step]) -> Option<Vec<String>> {
+    let name = |step: &Step| match step {
+        Step::Name(name) => Some(name.clone()),
+        Step::Place(_) => None,
+    };
+    steps.iter().map(name).collect()
+}
+
+fn through(code: Code, path: Vec<Step>) -> Code {
+    path.into_iter().fold(code, |code, step| match step {
+        Step::Name(name) => Code::Property(Box::new(code), name),
+        Step::Place(place) => Code::Element(Box::new(code), place),
+    })
+}
+
+fn constant(literal: &Literal) -> Value {
+    match literal {
+        Literal::Undefined => Value::Undefined,
+        Literal::Null => Value::Null,
+        Literal::Boolean(truth) => Value::Bool(*truth),
+        Literal::Number(number) => Value::Number(*number),
+        Literal::NotANumber => Value::from(f64::NAN),
+        Literal::Infinity => Value::from(f64::INFINITY),
+        Literal::String(text) => Value::from(text.as_str()),
+    }
+}
+
+impl Code {
+    pub(super) fn as_constant(&self) -> Option<&Value> {
+        match self {
+            Code::Constant(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// Whether both are the same way into the same thing.
+    fn is_same(&self, other: &Code) -> bool {
+        match (self, other) {
+            (Code::Whole, Code::Whole) => true,
+            (Code::Field(left), Code::Field(right)) => left == right,
+            (Code::Variable(left), Code::Variable(right)) => left == right,
+            (Code::Property(left, name), Code::Property(right, other)) => {
+                name == other && left.is_same(right)
+            }
+            (Code::Element(left, place), Code::Element(right, other)) => {
+                place == other && left.is_same(right)
+            }
+            _ => false,
+        }
+    }
+}
+
+/// An operation on constants is done at once.
+fn folded(code: Code) -> Code {
+    let constant = |code: &Code| code.as_constant().is_some();
+    let all = |codes: &[Code]| codes.iter().all(constant);
+    let known = match &code {
+        Code::Unary(_, operand) => constant(operand),
+        Code::Chain(first, rest) => {
+            constant(first) && rest.iter().all(|(_, operand)| constant(operand))
+        }
+        Code::Array(values) => all(values),
+        Code::Object(members) => members.iter().all(|(_, value)| constant(value)),
+        Code::Call(_, Body::Strict(_) | Body::Seeing(_), arguments) => all(arguments),
+        _ => false,
+    };
+    if !known {
+        return code;
+    }
+    // The setting is not asked for by any of these.
+    let run = Run::new(Setting { now: Timestamp(0), plane: false }, 0);
+    let scope = Scope { run: &run, item: None, bound: None, group: None };
+    let value = code.eval(&scope).map(std::borrow::Cow::into_owned);
+    value.map_or(code, Code::Constant)
+}

@@ -1,0 +1,226 @@
+//! The values at the paths that a query reads, in one look over an item's text.
+//!
+//! The paths of a program make a tree. The text is read along that tree; what
+//! no path leads to is read past, and nothing is built for it.
+
+use std::fmt;
+
+use dayfly_model::value::Value;
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use super::{Item, SYSTEM_PROPERTIES};
+
+/// One step into a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    Name(String),
+    Place(usize),
+}
+
+/// The paths that a program reads.
+#[derive(Debug, Default)]
+pub(super) struct Fields {
+    paths: Vec<Vec<Step>>,
+    root: Node,
+    /// Which of them are system properties, and how they are called.
+    system: Vec<(usize, String)>,
+}
+
+#[derive(Debug, Default)]
+struct Node {
+    /// The field that is wanted here.
+    field: Option<usize>,
+    names: Vec<(String, Node)>,
+    places: Vec<(usize, Node)>,
+}
+
+impl Fields {
+    /// The number of the field at a path, which has at least one step.
+    pub(super) fn add(&mut self, path: Vec<Step>) -> usize {
+        if let Some(known) = self.paths.iter().position(|known| *known == path) {
+            return known;
+        }
+        let field = self.paths.len();
+        match path.as_slice() {
+            [Step::Name(name)] if SYSTEM_PROPERTIES.contains(&name.as_str()) => {
+                self.system.push((field, name.clone()));
+            }
+            path => self.root.add(path, field),
+        }
+        self.paths.push(path);
+        field
+    }
+
+    /// The path of a field.
+    pub(super) fn path(&self, field: usize) -> &[Step] {
+        self.paths.get(field).map_or(&[], Vec::as_slice)
+    }
+
+    /// The values at all paths, in their order.
+    pub(super) fn read(&self, item: &dyn Item) -> Vec<Value> {
+        let mut found = vec![Value::Undefined; self.paths.len()];
+        if !self.root.is_leaf() {
+            let mut text = serde_json::Deserializer::from_str(item.text());
+            // The text of an item is valid.
+            let _ = Look { node: &self.root, found: &mut found }.deserialize(&mut text);
+        }
+        for (field, name) in &self.system {
+            if let Some(place) = found.get_mut(*field) {
+                *place = item.system(name);
+            }
+        }
+        found
+    }
+}
+
+impl Node {
+    fn add(&mut self, path: &[Step], field: usize) {
+        let Some((step, rest)) = path.split_first() else {
+            self.field = Some(field);
+            return;
+        };
+        match step {
+            Step::Name(name) => child(&mut self.names, name).add(rest, field),
+            Step::Place(place) => child(&mut self.places, place).add(rest, field),
+        }
+    }
+
+    fn is_leaf(&self) -> bool {
+        self.names.is_empty() && self.places.is_empty()
+    }
+
+    /// Takes what is wanted out of a value that was read whole.
+    fn take(&self, value: &Value, found: &mut [Value]) {
+        for (name, node) in &self.names {
+            node.take(value.property(name), found);
+        }
+        for (place, node) in &self.places {
+            node.take(value.element(*place), found);
+        }
+        if let Some(slot) = self.field.and_then(|field| found.get_mut(field)) {
+            *slot = value.clone();
+        }
+    }
+}
+
+fn child<'n, K: PartialEq + Clone>(children: &'n mut Vec<(K, Node)>, key: &K) -> &'n mut Node {
+    let known = children.iter().position(|(known, _)| known == key);
+    let at = known.unwrap_or_else(|| {
+        children.push((key.clone(), Node::default()));
+        children.len() - 1
+    });
+    // It is there, or was just put there.
+    #[expect(clippy::indexing_slicing, reason = "found or pushed above")]
+    &mut children[at].1
+}
+
+/// Reads a value along a node.
+struct Look<'l> {
+    node: &'l Node,
+    found: &'l mut [Value],
+}
+
+impl<'de> DeserializeSeed<'de> for Look<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        match self.node.field {
+            Some(field) if self.node.is_leaf() => {
+                let value = serde::Deserialize::deserialize(deserializer)?;
+                if let Some(slot) = self.found.get_mut(field) {
+                    *slot = value;
+                }
+                Ok(())
+            }
+            Some(_) => {
+                let value: Value = serde::Deserialize::deserialize(deserializer)?;
+                self.node.take(&value, self.found);
+                Ok(())
+            }
+            None => deserializer.deserialize_any(self),
+        }
+    }
+}
+
+impl<'de> Visitor<'de> for Look<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(child) = map.next_key_seed(Named(&self.node.names))? {
+            match child {
+                Some(node) => map.next_value_seed(Look { node, found: self.found })?,
+                None => {
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
+        for place in 0usize.. {
+            let wanted = self.node.places.iter().find(|(known, _)| *known == place);
+            let more = match wanted {
+                Some((_, node)) => {
+                    seq.next_element_seed(Look { node, found: self.found })?.is_some()
+                }
+                None => seq.next_element::<IgnoredAny>()?.is_some(),
+            };
+            if !more {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_bool<E: Error>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_i64<E: Error>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_u64<E: Error>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E: Error>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_str<E: Error>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
+}
+
+/// Which child a key leads to.
+struct Named<'n>(&'n [(String, Node)]);
+
+impl<'n, 'de> DeserializeSeed<'de> for Named<'n> {
+    type Value = Option<&'n Node>;
+
+    fn deserialize<D: Deserializer<'de>>(self, key: D) -> Result<Option<&'n Node>, D::Error> {
+        key.deserialize_str(self)
+    }
+}
+
+impl<'n> Visitor<'_> for Named<'n> {
+    type Value = Option<&'n Node>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a key")
+    }
+
+    fn visit_str<E: Error>(self, key: &str) -> Result<Option<&'n Node>, E> {
+        Ok(self.0.iter().find(|(name, _)| name == key).map(|(_, node)| node))
+    }
+}

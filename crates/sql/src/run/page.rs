@@ -1,0 +1,484 @@
+//! One page of a query's answer.
+//!
+//! Items are added until the page is full or there are no more. What a later
+//! page needs to know is a [`Resume`]: how many rows may still come, and for a
+//! sorted answer the place of the last row. Groups, aggregates and DISTINCT give
+//! all they have in one page: they must come from one look at the data.
+
+use std::collections::{BTreeMap, HashSet};
+use std::hash::{BuildHasher, RandomState};
+
+use dayfly_model::value::order;
+use dayfly_model::{Result, Timestamp};
+
+use super::Item;
+use super::aggregate::{Groups, kept};
+use super::evaluate::{Loaded, Run, Scope, refused};
+use super::program::{OrderKey, Program, Style};
+use super::rows::Flow;
+use crate::functions::Setting;
+
+/// How long a page may be.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// In rows.
+    pub rows: usize,
+    /// In bytes of JSON; a single row may have more.
+    pub bytes: usize,
+}
+
+/// Where a page goes on from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Resume {
+    /// Rows still to be left out.
+    pub skip: u64,
+    /// Rows that may still come.
+    pub take: Option<u64>,
+    /// Rows of the first item that earlier pages have.
+    pub rows_done: u64,
+    /// For a sorted answer: where the page before ended.
+    pub after: Option<After>,
+}
+
+/// Where a page of a sorted answer ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum After {
+    /// With this row.
+    Row(SortPlace),
+    /// With one whose sort values are too long to be told: how their bytes
+    /// start, and how many rows that start so have been on a page.
+    Start(Vec<u8>, u64),
+}
+
+/// How many bytes of a row's sort values are told.
+const AFTER_MAX: usize = 512;
+
+impl After {
+    /// The end of a page whose last row is this one, and `before` the one before
+    /// it.
+    fn next(before: Option<&After>, place: SortPlace) -> After {
+        if place.0.len() <= AFTER_MAX {
+            return After::Row(place);
+        }
+        let start = place.0.get(..AFTER_MAX).unwrap_or_default().to_vec();
+        let rows = match before {
+            Some(After::Start(known, rows)) if *known == start => *rows,
+            _ => 0,
+        };
+        After::Start(start, rows + 1)
+    }
+
+    /// Whether a row comes after it, as far as this can tell.
+    fn is_before(&self, place: &SortPlace) -> bool {
+        match self {
+            After::Row(last) => place > last,
+            After::Start(start, _) => place.0 >= *start,
+        }
+    }
+
+    /// Rows that pass `is_before` and have been on a page.
+    fn known(&self, place: &SortPlace) -> u64 {
+        match self {
+            After::Start(start, rows) if place.0.starts_with(start) => *rows,
+            _ => 0,
+        }
+    }
+}
+
+/// The place of a row in a sorted answer: its sort values as bytes, its item,
+/// and which of the item's rows it is.
+pub type SortPlace = (Vec<u8>, (u64, u64), u64);
+
+/// What became of an item that was added.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Added {
+    /// There is room for more.
+    More,
+    /// The page ends before this item, or within it; the next one starts with it.
+    Full,
+    /// The whole answer ends here.
+    Done,
+}
+
+/// A page.
+#[derive(Debug)]
+pub struct Finished {
+    /// The rows as JSON, with commas between them.
+    pub rows: Vec<u8>,
+    /// How many there are.
+    pub count: usize,
+    /// How the next page starts, if there may be one. For an answer in the
+    /// order of the items it starts with the item that found the page full.
+    pub resume: Option<Resume>,
+}
+
+/// A page on its way.
+pub struct Page<'p> {
+    program: &'p Program,
+    limits: Limits,
+    run: Run,
+    resume: Resume,
+    rows: Vec<u8>,
+    count: usize,
+    full: bool,
+    gathered: Gathered,
+}
+
+/// What is gathered before anything can be written.
+enum Gathered {
+    Nothing,
+    Groups(Groups),
+    /// Rows by their place in the order; whether some were left out.
+    Sorted(BTreeMap<SortPlace, Vec<u8>>, bool),
+    /// Rows that come in their order: the last one, and how many were passed over
+    /// that an earlier page has, although their places cannot tell.
+    Ordered(Option<After>, u64),
+    /// Distinct rows, in the order of their places.
+    Distinct(HashSet<Vec<u8>>, BTreeMap<SortPlace, Vec<u8>>),
+}
+
+impl<'p> Page<'p> {
+    /// An empty page of a program; `resume`: where the one before ended.
+    /// `ordered`: items are brought in the order that the query asks for.
+    pub fn new(
+        program: &'p Program,
+        now: Timestamp,
+        plane: bool,
+        limits: Limits,
+        resume: Option<Resume>,
+        ordered: bool,
+    ) -> Self {
+        let start = || Resume { skip: program.skip, take: program.take, ..Resume::default() };
+        let gathered = match program.style() {
+            Style::Whole if program.select.is_grouped() => {
+                Gathered::Groups(program.select.groups())
+            }
+            Style::Whole => Gathered::Distinct(HashSet::new(), BTreeMap::new()),
+            Style::Sort if ordered => Gathered::Ordered(None, 0),
+            Style::Sort => Gathered::Sorted(BTreeMap::new(), false),
+            Style::Stream => Gathered::Nothing,
+        };
+        Page {
+            program,
+            limits,
+            run: Run::new(Setting { now, plane }, RandomState::new().hash_one(0u8)),
+            resume: resume.unwrap_or_else(start),
+            rows: Vec::new(),
+            count: 0,
+            full: false,
+            gathered,
+        }
+    }
+
+    /// The item that the page before ended in is gone; this page starts with
+    /// another one.
+    pub fn start_afresh(&mut self) {
+        self.resume.rows_done = 0;
+    }
+
+    /// How much work was done so far.
+    pub fn work_done(&self) -> u64 {
+        self.run.work_done()
+    }
+
+    /// Whether no row is left to come, before any item was looked at.
+    pub fn is_done(&self) -> bool {
+        self.resume.take == Some(0)
+    }
+
+    /// Adds the rows of an item. `tie`: where it stands among items with the
+    /// same sort values.
+    pub fn add(&mut self, item: &dyn Item, tie: (u64, u64)) -> Result<Added> {
+        self.run.next_item();
+        let tie = self.program.tie(tie);
+        let loaded = Loaded::new(item, self.program.fields.read(item));
+        self.add_rows(Some(&loaded), tie)
+    }
+
+    /// Adds the row of a query that reads no items.
+    pub fn add_nothing(&mut self) -> Result<Added> {
+        self.add_rows(None, (0, 0))
+    }
+
+    fn add_rows(&mut self, item: Option<&Loaded<'_>>, tie: (u64, u64)) -> Result<Added> {
+        let Page { program, limits, run, resume, rows, count, full, gathered } = self;
+        let select = &program.select;
+        let scope = Scope { run, item, bound: None, group: None };
+        let mut number = 0;
+        let done_before = std::mem::take(&mut resume.rows_done);
+        select.each(&scope, &mut |row| {
+            let place = number;
+            match gathered {
+                Gathered::Groups(groups) => select.add_to_group(row, groups)?,
+                Gathered::Sorted(sorted, cut) => {
+                    let place = (sort_key(program, row)?, tie, place);
+                    if resume.after.as_ref().is_none_or(|after| after.is_before(&place)) {
+                        let keep = rows_wanted(resume, limits);
+                        *cut |= insert(sorted, place, keep, program, row)?;
+                    }
+                }
+                Gathered::Distinct(seen, found) => {
+                    let mut text = Vec::new();
+                    let key = order::key(&*select.projection.eval(row)?);
+                    if !seen.contains(&key) && select.projection.write(row, &mut text)? {
+                        let place = (sort_key(program, row)?, (found.len() as u64, 0), 0);
+                        row.run.keep(kept(&key) + kept(&text) + place.0.len())?;
+                        seen.insert(key);
+                        found.insert(place, text);
+                    }
+                }
+                Gathered::Ordered(last, known) => {
+                    let place = (sort_key(program, row)?, tie, place);
+                    let before = resume.after.as_ref();
+                    if before.is_some_and(|before| !before.is_before(&place)) {
+                        number += 1;
+                        return Ok(Flow::More);
+                    }
+                    if before.is_some_and(|before| *known < before.known(&place)) {
+                        *known += 1;
+                    } else if !stream(program, row, limits, resume, rows, count)? {
+                        *full = true;
+                        return Ok(Flow::Enough);
+                    }
+                    *last = Some(After::next(last.as_ref(), place));
+                    if resume.take == Some(0) {
+                        return Ok(Flow::Enough);
+                    }
+                }
+                Gathered::Nothing => {
+                    if place >= done_before && !stream(program, row, limits, resume, rows, count)? {
+                        *full = true;
+                        resume.rows_done = place;
+                        return Ok(Flow::Enough);
+                    }
+                    if resume.take == Some(0) {
+                        return Ok(Flow::Enough);
+                    }
+                }
+            }
+            number += 1;
+            Ok(Flow::More)
+        })?;
+        Ok(match (*full, self.resume.take) {
+            (true, _) => Added::Full,
+            (false, Some(0)) => Added::Done,
+            _ => Added::More,
+        })
+    }
+
+    /// The page ends after this item, which was added, although there may be more
+    /// of them: `false` if it cannot end there.
+    pub fn cut_after(&mut self, item: &dyn Item, tie: (u64, u64)) -> Result<bool> {
+        let key = self.program.sort_key(item)?;
+        if key.len() > AFTER_MAX {
+            return Ok(false);
+        }
+        if let Gathered::Ordered(last, _) = &mut self.gathered {
+            *last = Some(After::Row((key, self.program.tie(tie), u64::MAX)));
+            self.full = true;
+        }
+        Ok(self.full)
+    }
+
+    /// The page ends although there may be more items.
+    pub fn cut(&mut self) {
+        self.full = true;
+    }
+
+    /// The page.
+    pub fn finish(mut self) -> Result<Finished> {
+        let more = match std::mem::replace(&mut self.gathered, Gathered::Nothing) {
+            Gathered::Nothing => self.full,
+            Gathered::Ordered(last, _) => {
+                self.resume.after = last.or(self.resume.after.take());
+                self.full
+            }
+            Gathered::Groups(groups) => {
+                self.write_groups(groups)?;
+                false
+            }
+            Gathered::Distinct(_, found) => {
+                for text in found.into_values() {
+                    self.write_whole(&text)?;
+                }
+                false
+            }
+            Gathered::Sorted(sorted, cut) => self.write_sorted(sorted, cut),
+        };
+        let resume = (more && self.resume.take != Some(0)).then_some(self.resume);
+        Ok(Finished { rows: self.rows, count: self.count, resume })
+    }
+
+    fn write_groups(&mut self, groups: Groups) -> Result<()> {
+        let program = self.program;
+        let mut seen = HashSet::new();
+        for group in groups.into_values() {
+            let run = &self.run;
+            let scope = Scope { run, item: None, bound: None, group: Some(&group) };
+            let mut text = Vec::new();
+            if !program.select.projection.write(&scope, &mut text)? {
+                continue;
+            }
+            if program.distinct {
+                let key = order::key(&*program.select.projection.eval(&scope)?);
+                if !seen.insert(key) {
+                    continue;
+                }
+            }
+            self.write_whole(&text)?;
+        }
+        Ok(())
+    }
+
+    /// Writes a row of an answer that comes in one page.
+    fn write_whole(&mut self, text: &[u8]) -> Result<()> {
+        if self.resume.skip > 0 {
+            self.resume.skip -= 1;
+            return Ok(());
+        }
+        if self.resume.take == Some(0) {
+            return Ok(());
+        }
+        if self.rows.len() + text.len() > self.limits.bytes {
+            return Err(refused(
+                "The groups or distinct values of the query are too large for one answer. Narrow \
+                 its filter, or select less.",
+            ));
+        }
+        push(&mut self.rows, &mut self.count, text);
+        self.resume.take = self.resume.take.map(|take| take - 1);
+        Ok(())
+    }
+
+    /// Writes sorted rows. Whether there are more than fit.
+    fn write_sorted(&mut self, sorted: BTreeMap<SortPlace, Vec<u8>>, cut: bool) -> bool {
+        let before = self.resume.after.take();
+        let mut known = 0;
+        for (place, text) in sorted {
+            if self.resume.take == Some(0) {
+                return false;
+            }
+            let fits = self.count == 0 || self.rows.len() + text.len() <= self.limits.bytes;
+            if self.count >= self.limits.rows || !fits {
+                self.resume.after = self.resume.after.take().or(before);
+                return true;
+            }
+            let on_page = before.as_ref().map_or(0, |before| before.known(&place));
+            self.resume.after = Some(After::next(self.resume.after.as_ref(), place));
+            if known < on_page {
+                known += 1;
+                continue;
+            }
+            if self.resume.skip > 0 {
+                self.resume.skip -= 1;
+                continue;
+            }
+            push(&mut self.rows, &mut self.count, &text);
+            self.resume.take = self.resume.take.map(|take| take - 1);
+        }
+        self.resume.after = self.resume.after.take().or(before);
+        cut
+    }
+}
+
+/// Writes a row of an answer in the order of the items. `false`: it has no
+/// room.
+fn stream(
+    program: &Program,
+    row: &Scope<'_>,
+    limits: &Limits,
+    resume: &mut Resume,
+    rows: &mut Vec<u8>,
+    count: &mut usize,
+) -> Result<bool> {
+    let before = rows.len();
+    let room = *count < limits.rows;
+    if *count > 0 {
+        rows.push(b',');
+    }
+    let defined = program.select.projection.write(row, rows)?;
+    if !defined || resume.skip > 0 {
+        rows.truncate(before);
+        resume.skip -= u64::from(defined);
+        return Ok(true);
+    }
+    if !room || (*count > 0 && rows.len() > limits.bytes) {
+        rows.truncate(before);
+        return Ok(false);
+    }
+    *count += 1;
+    resume.take = resume.take.map(|take| take - 1);
+    Ok(true)
+}
+
+/// Puts a row in its place, and drops the last one when there are more than are
+/// wanted. Whether one was dropped.
+fn insert(
+    sorted: &mut BTreeMap<SortPlace, Vec<u8>>,
+    place: SortPlace,
+    wanted: usize,
+    program: &Program,
+    row: &Scope<'_>,
+) -> Result<bool> {
+    let full = sorted.len() >= wanted;
+    if full && sorted.last_key_value().is_none_or(|(last, _)| place > *last) {
+        return Ok(true);
+    }
+    let mut text = Vec::new();
+    if !program.select.projection.write(row, &mut text)? {
+        return Ok(false);
+    }
+    row.run.keep(kept(&text) + place.0.len())?;
+    sorted.insert(place, text);
+    if full && let Some((place, text)) = sorted.pop_last() {
+        row.run.drop_kept(kept(&text) + place.0.len());
+    }
+    Ok(full)
+}
+
+fn rows_wanted(resume: &Resume, limits: &Limits) -> usize {
+    let page = resume.take.map_or(limits.rows as u64, |take| take.min(limits.rows as u64));
+    let known = match resume.after {
+        Some(After::Start(_, rows)) => rows,
+        _ => 0,
+    };
+    let wanted = page.saturating_add(resume.skip).saturating_add(known);
+    usize::try_from(wanted).unwrap_or(usize::MAX)
+}
+
+fn push(rows: &mut Vec<u8>, count: &mut usize, text: &[u8]) {
+    if *count > 0 {
+        rows.push(b',');
+    }
+    rows.extend_from_slice(text);
+    *count += 1;
+}
+
+impl Program {
+    /// The sort values of an item, as bytes in their order, where they are the
+    /// same for all its rows.
+    pub fn sort_key(&self, item: &dyn Item) -> Result<Vec<u8>> {
+        let run = Run::new(Setting { now: Timestamp(0), plane: false }, 0);
+        let loaded = Loaded::new(item, self.fields.read(item));
+        sort_key(self, &Scope { run: &run, item: Some(&loaded), bound: None, group: None })
+    }
+
+    /// Among equals the last comes first when the greatest does.
+    fn tie(&self, tie: (u64, u64)) -> (u64, u64) {
+        let falls = self.order.first().is_some_and(OrderKey::descends);
+        if falls { (tie.0, !tie.1) } else { tie }
+    }
+}
+
+/// The sort values of a row, as bytes in their order.
+fn sort_key(program: &Program, row: &Scope<'_>) -> Result<Vec<u8>> {
+    let mut key = Vec::new();
+    for member in &program.order {
+        let start = key.len();
+        order::write(&*member.code.eval(row)?, &mut key);
+        if member.descends() {
+            key.iter_mut().skip(start).for_each(|byte| *byte = !*byte);
+        }
+    }
+    Ok(key)
+}

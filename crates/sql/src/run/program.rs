@@ -1,0 +1,165 @@
+//! A query, ready to run: names are places, parameters are values, functions are
+//! functions.
+
+use std::collections::HashSet;
+
+use dayfly_model::value::Value;
+
+use super::aggregate::Kind;
+use super::extract::Fields;
+use crate::functions::{Body, Like};
+use crate::tree::{Direction, Operator, Sign, Use};
+
+/// A query that can be run.
+pub struct Program {
+    pub(super) select: Select,
+    /// The paths of items that it reads.
+    pub(super) fields: Fields,
+    pub(super) distinct: bool,
+    pub(super) order: Vec<OrderKey>,
+    /// How many rows are left out before the first.
+    pub(super) skip: u64,
+    /// How many rows there are at most.
+    pub(super) take: Option<u64>,
+    /// Whether it reads the container at all.
+    pub(super) reads_items: bool,
+}
+
+/// A member of ORDER BY.
+pub struct OrderKey {
+    pub(super) code: Code,
+    pub(super) direction: Direction,
+    /// The names to go through in an item, if it is that simple.
+    pub path: Option<Vec<String>>,
+}
+
+impl OrderKey {
+    /// Whether the greatest comes first.
+    pub fn descends(&self) -> bool {
+        self.direction == Direction::Descending
+    }
+}
+
+/// How the rows of a query come about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// Each item has its rows, in the order in which items are brought.
+    Stream,
+    /// The same, but in an order of its own.
+    Sort,
+    /// Only when all items were seen: groups, aggregates, DISTINCT.
+    Whole,
+}
+
+impl Program {
+    /// How its rows come about.
+    pub fn style(&self) -> Style {
+        if self.select.is_grouped() || self.distinct {
+            Style::Whole
+        } else if self.order.is_empty() {
+            Style::Stream
+        } else {
+            Style::Sort
+        }
+    }
+
+    /// Whether it reads the container at all; `SELECT 1` does not.
+    pub fn reads_items(&self) -> bool {
+        self.reads_items
+    }
+
+    /// What it sorts by.
+    pub fn order(&self) -> &[OrderKey] {
+        &self.order
+    }
+}
+
+/// A `SELECT`, the query itself or one inside it.
+pub(super) struct Select {
+    pub(super) sources: Vec<Source>,
+    pub(super) filter: Option<Code>,
+    /// Rows are those for which the filter is exactly false: `ALL`.
+    pub(super) negated: bool,
+    pub(super) group_by: Vec<Code>,
+    pub(super) aggregates: Vec<(Kind, Code)>,
+    pub(super) distinct: bool,
+    pub(super) projection: Code,
+}
+
+impl Select {
+    pub(super) fn is_grouped(&self) -> bool {
+        !self.group_by.is_empty() || !self.aggregates.is_empty()
+    }
+}
+
+/// A member of FROM that makes rows.
+pub(super) enum Source {
+    /// The value itself, if it is defined.
+    Value(Code),
+    /// Each element of an array.
+    Elements(Code),
+    /// Each row of a query.
+    Rows(Box<Select>),
+    /// Each element of the arrays that are the rows of a query.
+    RowElements(Box<Select>),
+}
+
+/// An expression.
+pub(super) enum Code {
+    Constant(Value),
+    /// What stands at one of the paths of the program, in the item.
+    Field(usize),
+    /// The item.
+    Whole,
+    /// The number of the item.
+    ItemNumber,
+    /// What a source is bound to, so many bindings outwards.
+    Variable(usize),
+    /// A member of GROUP BY.
+    Key(usize),
+    Aggregate(usize),
+    Property(Box<Code>, String),
+    Element(Box<Code>, usize),
+    /// `x[y]`
+    Index(Box<Code>, Box<Code>),
+    Array(Vec<Code>),
+    Object(Vec<(String, Code)>),
+    Unary(Sign, Box<Code>),
+    Or(Vec<Code>),
+    And(Vec<Code>),
+    Coalesce(Vec<Code>),
+    Chain(Box<Code>, Vec<(Operator, Code)>),
+    /// `a ? b : c`
+    Conditional(Box<[Code; 3]>),
+    /// `CHOOSE(n, a, b)`
+    Choose(Box<Code>, Vec<Code>),
+    Between {
+        not: bool,
+        operands: Box<[Code; 3]>,
+    },
+    In {
+        not: bool,
+        value: Box<Code>,
+        list: Vec<Code>,
+    },
+    /// `IN` a list of constants, by their bytes.
+    InSet {
+        not: bool,
+        value: Box<Code>,
+        set: HashSet<Vec<u8>>,
+    },
+    /// With a pattern that is a constant.
+    LikeConstant {
+        not: bool,
+        value: Box<Code>,
+        pattern: Box<Like>,
+    },
+    Like {
+        not: bool,
+        operands: Box<[Code; 2]>,
+        escape: Option<char>,
+    },
+    Call(&'static str, Body, Vec<Code>),
+    Random,
+    Subquery(Use, Box<Select>),
+}

@@ -1,0 +1,411 @@
+use dayfly_model::value::Value;
+use dayfly_model::{Error, Timestamp};
+use proptest::prelude::*;
+use serde_json::{Value as Json, json};
+
+use super::*;
+use crate::Request;
+
+mod paging;
+mod sieve;
+
+struct Document {
+    text: String,
+    number: u64,
+}
+
+impl Item for Document {
+    fn text(&self) -> &str {
+        &self.text
+    }
+
+    fn system(&self, name: &str) -> Value {
+        match name {
+            "_ts" => Value::from(1000i64),
+            "_rid" => Value::from(format!("rid{}", self.number)),
+            _ => Value::Undefined,
+        }
+    }
+
+    fn number(&self) -> u64 {
+        self.number
+    }
+
+    fn render(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.text.as_bytes());
+    }
+}
+
+fn documents(list: &Json) -> Vec<Document> {
+    let list = list.as_array().unwrap();
+    (0..).zip(list).map(|(number, json)| Document { text: json.to_string(), number }).collect()
+}
+
+fn program(query: &str, parameters: Json) -> Result<Program, Error> {
+    let body = json!({ "query": query, "parameters": parameters });
+    Program::compile(&Request::read(body.to_string().as_bytes())?)
+}
+
+/// The document with which a page starts, and how.
+type Start = (usize, Resume);
+
+/// One page over `documents` from where the last one ended: its rows, and where
+/// it ended.
+fn page(
+    program: &Program,
+    documents: &[Document],
+    rows: usize,
+    start: Option<Start>,
+) -> Result<(Vec<Json>, Option<Start>), Error> {
+    let limits = Limits { rows, bytes: 4 << 20 };
+    let (from, resume) = start.map_or((0, None), |(from, resume)| (from, Some(resume)));
+    let mut page = Page::new(program, Timestamp(1000), false, limits, resume, false);
+    let mut stopped = 0;
+    if program.reads_items() {
+        for (place, document) in documents.iter().enumerate().skip(from) {
+            stopped = place;
+            if page.is_done() || page.add(document, (0, document.number))? != Added::More {
+                break;
+            }
+        }
+    } else {
+        page.add_nothing()?;
+    }
+    let finished = page.finish()?;
+    let text = [b"[", &*finished.rows, b"]"].concat();
+    let rows: Vec<Json> = serde_json::from_slice(&text).unwrap();
+    assert_eq!(rows.len(), finished.count);
+    let sorted = program.style() == Style::Sort;
+    let next = finished.resume.map(|resume| (if sorted { 0 } else { stopped }, resume));
+    Ok((rows, next))
+}
+
+fn all(query: &str, list: &Json) -> Result<Json, Error> {
+    let program = program(query, json!([]))?;
+    let (rows, next) = page(&program, &documents(list), 10_000, None)?;
+    assert_eq!(next, None, "{query}");
+    Ok(Json::Array(rows))
+}
+
+/// Each query over the same documents, and its rows.
+fn check(list: &Json, cases: &[(&str, Json)]) {
+    for (query, expected) in cases {
+        assert_eq!(all(query, list).unwrap(), *expected, "{query}");
+    }
+}
+
+#[test]
+fn operators() {
+    let none = json!([]);
+    check(
+        &none,
+        &[
+            ("SELECT VALUE 1 + 2 * 3 - 4 / 2", json!([5])),
+            ("SELECT VALUE 7 % 4", json!([3])),
+            ("SELECT VALUE -7 % 4", json!([-3])),
+            ("SELECT VALUE 'a' || 'b' || 'c'", json!(["abc"])),
+            ("SELECT VALUE 'a' || 1", none.clone()),
+            ("SELECT VALUE 1 + 'a'", none.clone()),
+            ("SELECT VALUE -'a'", none.clone()),
+            ("SELECT VALUE 5 & 3", json!([1])),
+            ("SELECT VALUE 5 | 3", json!([7])),
+            ("SELECT VALUE 5 ^ 3", json!([6])),
+            ("SELECT VALUE ~5", json!([-6])),
+            ("SELECT VALUE 1 << 33", json!([2])),
+            ("SELECT VALUE -8 >> 1", json!([-4])),
+            ("SELECT VALUE -8 >>> 28", json!([15])),
+            ("SELECT VALUE 4294967297 & 1", json!([1])),
+            ("SELECT VALUE 1 = 1.0", json!([true])),
+            ("SELECT VALUE 1 = '1'", json!([false])),
+            ("SELECT VALUE 1 != '1'", json!([true])),
+            ("SELECT VALUE [1, {'a': 2}] = [1, {'a': 2}]", json!([true])),
+            ("SELECT VALUE {'a': 1, 'b': 2} = {'b': 2, 'a': 1}", json!([true])),
+            ("SELECT VALUE undefined = 1", none.clone()),
+            ("SELECT VALUE null = null", json!([true])),
+            ("SELECT VALUE 1 < 'a'", none.clone()),
+            ("SELECT VALUE 'a' < 'b'", json!([true])),
+            ("SELECT VALUE false < true", json!([true])),
+            ("SELECT VALUE null <= null", json!([true])),
+            ("SELECT VALUE [1] < [2]", none.clone()),
+            ("SELECT VALUE 5 BETWEEN 1 AND 5", json!([true])),
+            ("SELECT VALUE 5 NOT BETWEEN 1 AND 5", json!([false])),
+            ("SELECT VALUE 5 BETWEEN 'a' AND 9", none.clone()),
+            ("SELECT VALUE 2 IN (1, 2.0)", json!([true])),
+            ("SELECT VALUE 2 NOT IN (1, 2.0)", json!([false])),
+            ("SELECT VALUE undefined IN (1, undefined)", none.clone()),
+            ("SELECT VALUE [1] IN ([1])", json!([true])),
+            ("SELECT VALUE 'abc' LIKE 'a%'", json!([true])),
+            ("SELECT VALUE 'abc' NOT LIKE 'a%'", json!([false])),
+            ("SELECT VALUE 'a%c' LIKE 'a!%c' ESCAPE '!'", json!([true])),
+            ("SELECT VALUE true AND undefined", none.clone()),
+            ("SELECT VALUE false AND undefined", json!([false])),
+            ("SELECT VALUE undefined OR true", json!([true])),
+            ("SELECT VALUE 1 OR true", json!([true])),
+            ("SELECT VALUE NOT 1", none.clone()),
+            ("SELECT VALUE NOT (1 = 2)", json!([true])),
+            ("SELECT VALUE undefined ?? null ?? 1", json!([null])),
+            ("SELECT VALUE 1 = 1 ? 'y' : 'n'", json!(["y"])),
+            ("SELECT VALUE 1 ? 'y' : 'n'", json!(["n"])),
+            ("SELECT VALUE undefined ? 'y' : 'n'", json!(["n"])),
+            ("SELECT VALUE [1, undefined, 2]", json!([[1, 2]])),
+            ("SELECT VALUE {a: undefined, b: 1}", json!([{"b": 1}])),
+            ("SELECT VALUE [1, 2][1]", json!([2])),
+            ("SELECT VALUE [1, 2][-1]", none.clone()),
+            ("SELECT VALUE {'a': {'b': 3}}.a['b']", json!([3])),
+            ("SELECT VALUE 9223372036854775807", json!([9_223_372_036_854_775_807_i64])),
+            ("SELECT VALUE -9223372036854775808", json!([i64::MIN])),
+        ],
+    );
+}
+
+#[test]
+fn what_is_selected_and_how_it_is_called() {
+    let list = json!([{"id": "1", "a": {"b": 1, "c d": 2}, "e": [3]}]);
+    check(
+        &list,
+        &[
+            ("SELECT * FROM c", list.clone()),
+            ("SELECT * FROM c WHERE c._ts = 1000 AND c._rid = 'rid0'", list.clone()),
+            ("SELECT c FROM c", json!([{"c": list[0]}])),
+            ("SELECT VALUE c FROM c", list.clone()),
+            (
+                "SELECT c.a.b, c.a['c d'], c.e[0], c.id AS x FROM c",
+                json!([{"b": 1, "c d": 2, "$1": 3, "x": "1"}]),
+            ),
+            ("SELECT 1, c.id, 2 FROM c", json!([{"$1": 1, "id": "1", "$2": 2}])),
+            ("SELECT c.nothing FROM c", json!([{}])),
+            ("SELECT VALUE c.nothing FROM c", json!([])),
+            ("SELECT 1", json!([{"$1": 1}])),
+            ("SELECT VALUE {x: c.a.b, y: [c.id]} FROM c", json!([{"x": 1, "y": ["1"]}])),
+            ("SELECT VALUE root.id FROM root", json!(["1"])),
+            ("SELECT VALUE r.id FROM anything r", json!(["1"])),
+            ("SELECT VALUE c[c.id = '1' ? 'id' : 'e'] FROM c", json!(["1"])),
+            ("SELECT VALUE c.a[LOWER('B')] FROM c", json!([1])),
+            ("SELECT c._ts, c._rid FROM c", json!([{"_ts": 1000, "_rid": "rid0"}])),
+            ("SELECT VALUE DOCUMENTID(c) FROM c", json!([0])),
+        ],
+    );
+}
+
+#[test]
+fn sources() {
+    let list = json!([
+        {"id": "1", "t": [{"n": "a", "s": [1, 2]}, {"n": "b", "s": []}], "o": {"x": 1}},
+        {"id": "2", "t": [], "o": null},
+        {"id": "3", "t": "no array"},
+    ]);
+    check(
+        &list,
+        &[
+            ("SELECT VALUE t.n FROM t IN c.t", json!(["a", "b"])),
+            ("SELECT VALUE t.n FROM c JOIN t IN c.t", json!(["a", "b"])),
+            (
+                "SELECT c.id, s FROM c JOIN t IN c.t JOIN s IN t.s",
+                json!([{"id": "1", "s": 1}, {"id": "1", "s": 2}]),
+            ),
+            ("SELECT VALUE o FROM c.o", json!([{"x": 1}, null])),
+            ("SELECT VALUE x FROM c.o.x", json!([1])),
+            ("SELECT VALUE n FROM c.t[0].n", json!(["a"])),
+            ("SELECT VALUE p FROM p IN p.t WHERE p.n = 'b'", json!([{"n": "b", "s": []}])),
+            ("SELECT VALUE x FROM c JOIN x IN (SELECT VALUE t.n FROM t IN c.t)", json!([])),
+            ("SELECT VALUE x FROM c JOIN (SELECT VALUE t.n FROM t IN c.t) x", json!(["a", "b"])),
+            (
+                "SELECT VALUE x FROM c JOIN x IN (SELECT VALUE [1, 2]) WHERE c.id = '1'",
+                json!([1, 2]),
+            ),
+            ("SELECT VALUE x.n FROM c JOIN (SELECT t.n FROM t IN c.t) x", json!(["a", "b"])),
+            (
+                "SELECT c.id AS i, x FROM c JOIN x IN c.t[0].s",
+                json!([{"i": "1", "x": 1}, {"i": "1", "x": 2}]),
+            ),
+        ],
+    );
+}
+
+#[test]
+fn subqueries() {
+    let list = json!([{"id": "1", "t": [3, 1, 2], "n": 2}, {"id": "2", "t": [], "n": 5}]);
+    check(
+        &list,
+        &[
+            (
+                "SELECT VALUE c.id FROM c WHERE EXISTS(SELECT VALUE t FROM t IN c.t WHERE t > c.n)",
+                json!(["1"]),
+            ),
+            (
+                "SELECT VALUE ARRAY(SELECT VALUE t * 10 FROM t IN c.t WHERE t < 3) FROM c",
+                json!([[10, 20], []]),
+            ),
+            ("SELECT VALUE (SELECT VALUE COUNT(1) FROM t IN c.t) FROM c", json!([3, 0])),
+            ("SELECT VALUE (SELECT VALUE MAX(t) FROM t IN c.t) FROM c", json!([3])),
+            (
+                "SELECT c.id, (SELECT VALUE t FROM t IN c.t WHERE t = 1) AS one FROM c",
+                json!([{"id": "1", "one": 1}, {"id": "2"}]),
+            ),
+            ("SELECT VALUE s.a FROM (SELECT c.n AS a FROM c) s", json!([2, 5])),
+            ("SELECT VALUE EXISTS(SELECT VALUE undefined)", json!([false])),
+            (
+                "SELECT VALUE ALL(SELECT VALUE t FROM t IN c.t WHERE t > 0) FROM c",
+                json!([true, true]),
+            ),
+            ("SELECT VALUE FIRST(SELECT VALUE t FROM t IN c.t) FROM c", json!([3])),
+            ("SELECT VALUE LAST(SELECT VALUE t FROM t IN c.t) FROM c", json!([2])),
+            (
+                "SELECT VALUE ARRAY(SELECT DISTINCT VALUE t % 2 FROM t IN c.t) FROM c",
+                json!([[1, 0], []]),
+            ),
+            (
+                "SELECT VALUE ARRAY(SELECT t % 2 AS k, COUNT(1) AS n FROM t IN c.t GROUP BY t % 2) FROM c",
+                json!([[{"k": 1, "n": 2}, {"k": 0, "n": 1}], []]),
+            ),
+        ],
+    );
+    let error = all("SELECT VALUE (SELECT VALUE t FROM t IN c.t) FROM c", &list).unwrap_err();
+    assert!(error.message.contains("cardinality of a scalar subquery"), "{error}");
+}
+
+#[test]
+fn groups_and_aggregates() {
+    let list = json!([
+        {"k": "a", "v": 1}, {"k": "b", "v": 2}, {"k": "a", "v": 3}, {"v": 4}, {"k": null},
+    ]);
+    check(
+        &list,
+        &[
+            ("SELECT VALUE COUNT(1) FROM c", json!([5])),
+            ("SELECT VALUE COUNT(c.v) FROM c", json!([4])),
+            ("SELECT VALUE COUNT(1) FROM c WHERE false", json!([0])),
+            ("SELECT VALUE SUM(c.v) FROM c", json!([10])),
+            ("SELECT VALUE AVG(c.v) FROM c", json!([2.5])),
+            ("SELECT VALUE MIN(c.v) FROM c", json!([1])),
+            ("SELECT VALUE MAX(c.k) FROM c", json!(["b"])),
+            ("SELECT VALUE MIN(c.k) FROM c", json!([null])),
+            ("SELECT VALUE SUM(c.k) FROM c", json!([])),
+            ("SELECT AVG(c.nothing) AS a, SUM(c.nothing) AS s FROM c", json!([{"s": 0}])),
+            ("SELECT VALUE COUNTIF(c.v > 1) FROM c", json!([3])),
+            ("SELECT VALUE MAKELIST(c.v) FROM c", json!([[1, 2, 3, 4]])),
+            ("SELECT VALUE MAKESET(c.k) FROM c", json!([["a", "b", null]])),
+            ("SELECT VALUE {n: COUNT(1), s: SUM(c.v) / 2} FROM c", json!([{"n": 5, "s": 5}])),
+            (
+                "SELECT c.k, COUNT(1) AS n FROM c GROUP BY c.k",
+                json!([{"k": "a", "n": 2}, {"k": "b", "n": 1}, {"n": 1}, {"k": null, "n": 1}]),
+            ),
+            (
+                "SELECT UPPER(c.k) AS u, MAX(c.v) FROM c GROUP BY c.k",
+                json!([{"u": "A", "$1": 3}, {"u": "B", "$1": 2}, {"$1": 4}, {}]),
+            ),
+            (
+                "SELECT c['k'], COUNT(1) AS n FROM c GROUP BY c.k OFFSET 1 LIMIT 1",
+                json!([{"k": "b", "n": 1}]),
+            ),
+            ("SELECT VALUE c.k FROM c GROUP BY c.k", json!(["a", "b", null])),
+            (
+                "SELECT c.v > 2 AS big, COUNT(1) AS n FROM c GROUP BY c.v > 2",
+                json!([{"big": false, "n": 2}, {"big": true, "n": 2}, {"n": 1}]),
+            ),
+            (
+                "SELECT COUNT(1) AS n FROM c GROUP BY c.nothing, c.v > 10",
+                json!([{"n": 4}, {"n": 1}]),
+            ),
+        ],
+    );
+}
+
+#[test]
+fn distinct_order_and_counts() {
+    let list = json!([
+        {"id": "1", "v": 2, "w": {"a": 1, "b": 2}}, {"id": "2", "v": "x"}, {"id": "3"},
+        {"id": "4", "v": 2.0, "w": {"b": 2, "a": 1}}, {"id": "5", "v": null}, {"id": "6", "v": [1]},
+        {"id": "7", "v": true}, {"id": "8", "v": {"z": 1}},
+    ]);
+    check(
+        &list,
+        &[
+            ("SELECT DISTINCT VALUE c.v FROM c", json!([2, "x", null, [1], true, {"z": 1}])),
+            ("SELECT DISTINCT c.w FROM c", json!([{"w": {"a": 1, "b": 2}}, {}])),
+            (
+                "SELECT VALUE c.id FROM c ORDER BY c.v",
+                json!(["3", "5", "7", "1", "4", "2", "6", "8"]),
+            ),
+            (
+                "SELECT VALUE c.id FROM c ORDER BY c.v DESC",
+                json!(["8", "6", "2", "4", "1", "7", "5", "3"]),
+            ),
+            (
+                "SELECT VALUE c.id FROM c ORDER BY c.v ASC, c.id DESC",
+                json!(["3", "5", "7", "4", "1", "2", "6", "8"]),
+            ),
+            ("SELECT TOP 2 VALUE c.id FROM c", json!(["1", "2"])),
+            ("SELECT TOP 2 VALUE c.id FROM c ORDER BY c.id DESC", json!(["8", "7"])),
+            ("SELECT VALUE c.id FROM c OFFSET 2 LIMIT 2", json!(["3", "4"])),
+            ("SELECT VALUE c.id FROM c ORDER BY c.id DESC OFFSET 6 LIMIT 5", json!(["2", "1"])),
+            ("SELECT TOP 0 * FROM c", json!([])),
+            ("SELECT VALUE c.v FROM c ORDER BY c.id OFFSET 2 LIMIT 1", json!([2])),
+            (
+                "SELECT DISTINCT VALUE c.v FROM c ORDER BY c.v DESC",
+                json!([{"z": 1}, [1], "x", 2, true, null]),
+            ),
+            ("SELECT DISTINCT TOP 2 VALUE c.v FROM c", json!([2, "x"])),
+        ],
+    );
+}
+
+#[test]
+fn parameters_stand_for_values() {
+    let list = documents(&json!([{"id": "1", "a": [1, 2]}, {"id": "2", "a": [3]}, {"id": "3"}]));
+    let given = json!([
+        {"name": "@n", "value": 1}, {"name": "@a", "value": [3]}, {"name": "@name", "value": "a"},
+        {"name": "@ids", "value": ["1", "3"]}, {"name": "@none"},
+    ]);
+    for (query, expected) in [
+        ("SELECT VALUE c.id FROM c WHERE c.a = @a", json!(["2"])),
+        ("SELECT VALUE c[@name][0] FROM c", json!([1, 3])),
+        ("SELECT VALUE c.id FROM c WHERE ARRAY_CONTAINS(@ids, c.id)", json!(["1", "3"])),
+        ("SELECT TOP @n VALUE c.id FROM c", json!(["1"])),
+        ("SELECT VALUE c.id FROM c OFFSET @n LIMIT @n", json!(["2"])),
+        ("SELECT VALUE @none", json!([])),
+        ("SELECT VALUE @n + 1", json!([2])),
+    ] {
+        let program = program(query, given.clone()).unwrap();
+        assert_eq!(json!(page(&program, &list, 100, None).unwrap().0), expected, "{query}");
+    }
+    let error = program("SELECT TOP @name * FROM c", given).err().unwrap();
+    assert!(error.message.contains("must be an integer"), "{error}");
+}
+
+#[test]
+fn numbers_that_json_cannot_say() {
+    let none = json!([]);
+    check(
+        &none,
+        &[
+            ("SELECT VALUE IS_FINITE_NUMBER(1 / 0)", json!([false])),
+            ("SELECT VALUE 1 / 0 > 5", json!([true])),
+            ("SELECT VALUE NaN = NaN", json!([false])),
+        ],
+    );
+    for query in ["SELECT VALUE 1 / 0", "SELECT VALUE [NaN]", "SELECT -Infinity"] {
+        let error = all(query, &none).unwrap_err();
+        assert!(error.message.contains("not finite"), "{error}");
+    }
+}
+
+#[test]
+fn too_much_is_refused() {
+    let long: Vec<usize> = (0..1000).collect();
+    let list = json!([{ "a": long }]);
+    let error =
+        all("SELECT VALUE COUNT(1) FROM c JOIN x IN c.a JOIN y IN c.a JOIN z IN c.a", &list)
+            .unwrap_err();
+    assert!(error.message.contains("too many combinations"), "{error}");
+    let text = "x".repeat(10_000);
+    let many: Vec<Json> = (0..1000).map(|n| json!({ "t": format!("{text}{n}") })).collect();
+    let error = all("SELECT DISTINCT c.t FROM c", &json!(many)).unwrap_err();
+    assert!(error.message.contains("too large for one answer"), "{error}");
+    let error = all(
+        "SELECT VALUE MAKELIST(c) FROM c JOIN x IN (SELECT VALUE [1,2,3,4,5,6,7])",
+        &json!(many),
+    )
+    .unwrap_err();
+    assert!(error.message.contains("too much memory"), "{error}");
+}
