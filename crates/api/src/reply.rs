@@ -179,7 +179,7 @@ fn succeed(response: &mut Response<Pieces>, success: Success, context: &Context<
     if let Some(usage) = success.usage {
         // There is no quota but the disk.
         headers.insert(RESOURCE_QUOTA, HeaderValue::from_static(NO_QUOTA));
-        take(headers, RESOURCE_USAGE, used(usage));
+        headers.insert(RESOURCE_USAGE, usage_value(usage));
     }
     if let Some(percent) = success.index_progress {
         headers.insert(INDEX_PROGRESS, u16::from(percent).into());
@@ -204,6 +204,22 @@ fn metrics(figures: &QueryFigures, duration: Duration) -> String {
          retrievedDocumentSize={item_bytes};outputDocumentCount={rows};\
          outputDocumentSize={row_bytes};writeOutputTimeInMs=0.00;indexUtilizationRatio={used:.2}"
     )
+}
+
+/// The usage as a header. It is the same on many answers in a row.
+fn usage_value(usage: Count) -> HeaderValue {
+    thread_local! {
+        static LAST: RefCell<Option<(Count, HeaderValue)>> = const { RefCell::new(None) };
+    }
+    LAST.with_borrow_mut(|last| match last {
+        Some((known, value)) if *known == usage => value.clone(),
+        _ => {
+            let value = HeaderValue::from_maybe_shared(Bytes::from(used(usage)))
+                .unwrap_or(HeaderValue::from_static(""));
+            *last = Some((usage, value.clone()));
+            value
+        }
+    })
 }
 
 /// What a container holds, as the service writes it: megabytes, kilobytes, items

@@ -13,9 +13,10 @@ use dayfly_model::{Result, Timestamp};
 
 use super::Item;
 use super::aggregate::{GroupValues, Groups, kept};
-use super::evaluate::{Loaded, Run, Scope, refused};
+use super::evaluate::{Bound, Loaded, Run, Scope, refused};
 use super::program::{OrderKey, Program, Style};
 use super::rows::Flow;
+use super::stage::Gathering;
 use crate::functions::Setting;
 
 /// How long a page may be.
@@ -121,6 +122,7 @@ pub struct Page<'p> {
     rows: Vec<u8>,
     count: usize,
     full: bool,
+    stages: Vec<Gathering<'p>>,
     gathered: Gathered,
 }
 
@@ -149,7 +151,7 @@ impl<'p> Page<'p> {
         ordered: bool,
     ) -> Self {
         let start = || Resume { skip: program.skip, take: program.take, ..Resume::default() };
-        let gathered = match program.style() {
+        let gathered = match program.outermost_style() {
             Style::Whole if program.select.is_grouped() => {
                 Gathered::Groups(program.select.groups())
             }
@@ -166,6 +168,7 @@ impl<'p> Page<'p> {
             rows: Vec::new(),
             count: 0,
             full: false,
+            stages: program.stages.iter().map(Gathering::new).collect(),
             gathered,
         }
     }
@@ -208,9 +211,28 @@ impl<'p> Page<'p> {
     }
 
     fn add_rows(&mut self, item: Option<&Loaded<'_>>, tie: (u64, u64)) -> Result<Added> {
-        let Page { program, limits, run, resume, rows, count, full, gathered } = self;
+        if self.is_done() {
+            return Ok(Added::Done);
+        }
+        let scope = Scope { run: &self.run, item, bound: None, group: None };
+        if let Some(stage) = self.stages.first_mut() {
+            stage.add(&scope)?;
+            return Ok(Added::More);
+        }
+        self.add_outermost(item, None, tie)
+    }
+
+    /// Adds the rows that the outermost select makes of an item, or of what its
+    /// first source is bound to.
+    fn add_outermost(
+        &mut self,
+        item: Option<&Loaded<'_>>,
+        bound: Option<&Bound<'_>>,
+        tie: (u64, u64),
+    ) -> Result<Added> {
+        let Page { program, limits, run, resume, rows, count, full, gathered, .. } = self;
         let select = &program.select;
-        let scope = Scope { run, item, bound: None, group: None };
+        let scope = Scope { run, item, bound, group: None };
         let mut number = 0;
         let done_before = std::mem::take(&mut resume.rows_done);
         select.each(&scope, &mut |row| {
@@ -294,6 +316,8 @@ impl<'p> Page<'p> {
 
     /// The page.
     pub fn finish(mut self) -> Result<Finished> {
+        let staged = !self.stages.is_empty();
+        self.finish_stages()?;
         let more = match std::mem::replace(&mut self.gathered, Gathered::Nothing) {
             Gathered::Nothing => self.full,
             Gathered::Ordered(last, _) => {
@@ -312,8 +336,35 @@ impl<'p> Page<'p> {
             }
             Gathered::Sorted(sorted, cut) => self.write_sorted(sorted, cut),
         };
+        if more && staged {
+            return Err(too_large());
+        }
         let resume = (more && self.resume.take != Some(0)).then_some(self.resume);
         Ok(Finished { rows: self.rows, count: self.count, resume })
+    }
+
+    /// Brings the rows of each stage to the next one, and those of the last to
+    /// the outermost select. They all come in one page.
+    fn finish_stages(&mut self) -> Result<()> {
+        if self.stages.is_empty() {
+            return Ok(());
+        }
+        self.limits.rows = usize::MAX;
+        let mut stages = std::mem::take(&mut self.stages).into_iter().peekable();
+        while let Some(stage) = stages.next() {
+            let rows = stage.finish(&self.run)?;
+            for (number, value) in (0..).zip(&rows) {
+                self.run.next_item();
+                let bound = Bound { value, outer: None };
+                if let Some(next) = stages.peek_mut() {
+                    let run = &self.run;
+                    next.add(&Scope { run, item: None, bound: Some(&bound), group: None })?;
+                } else if self.add_outermost(None, Some(&bound), (0, number))? != Added::More {
+                    break;
+                }
+            }
+        }
+        Ok(())
     }
 
     fn write_groups(&mut self, groups: Groups) -> Result<()> {
@@ -350,10 +401,7 @@ impl<'p> Page<'p> {
             return Ok(());
         }
         if self.rows.len() + text.len() > self.limits.bytes {
-            return Err(refused(
-                "The groups or distinct values of the query are too large for one answer. Narrow \
-                 its filter, or select less.",
-            ));
+            return Err(too_large());
         }
         push(&mut self.rows, &mut self.count, text);
         self.resume.take = self.resume.take.map(|take| take - 1);
@@ -389,6 +437,13 @@ impl<'p> Page<'p> {
         self.resume.after = self.resume.after.take().or(before);
         cut
     }
+}
+
+fn too_large() -> dayfly_model::Error {
+    refused(
+        "The groups or distinct values of the query are too large for one answer. Narrow its \
+         filter, or select less.",
+    )
 }
 
 /// Writes a row of an answer in the order of the items. `false`: it has no
