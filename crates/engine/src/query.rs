@@ -106,6 +106,7 @@ fn run(shared: &Shared, opened: &Opened, asked: &QueryItems) -> Result<Reply> {
     let success = Success {
         continuation,
         item_count: Some(finished.count),
+        is_whole: asked.direct,
         query: asked.metrics.then_some(figures),
         ..Success::new(200, body)
     };
