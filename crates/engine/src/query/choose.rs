@@ -146,10 +146,14 @@ impl Chooser<'_> {
                 .max_by_key(|span| tightness(span)),
             _ => None,
         };
-        match best {
-            Some(span) if self.is_indexed(&span.path)? => Ok(Way::Walk(stretch(span))),
-            _ => Ok(Way::Scan),
+        let Some(span) = best else { return Ok(Way::Scan) };
+        if !self.is_indexed(&span.path)? {
+            return Ok(Way::Scan);
         }
+        // An item has an entry for each element of an array, and is wanted once.
+        let several = span.path.contains(&IndexStep::Items);
+        let stretch = stretch(span);
+        Ok(if several { Way::Numbers(Set::Range(stretch)) } else { Way::Walk(stretch) })
     }
 
     /// The items of a sieve by their numbers. `None`: it cannot be told, or only
