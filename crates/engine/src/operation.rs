@@ -290,7 +290,7 @@ pub struct Page {
 }
 
 /// A query of items.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a wish of its own")]
 pub struct QueryItems {
     /// Where.

@@ -127,11 +127,10 @@ pub(super) fn query(body: &str, continuation: Option<String>) -> Operation {
     Operation::QueryItems(QueryItems {
         at: container(),
         query: body.as_bytes().to_vec(),
-        part: Part::default(),
         page: Page { limit: Some(PAGE_ROWS), continuation },
         cross_partition: true,
         scan: true,
-        metrics: false,
+        ..QueryItems::default()
     })
 }
 

@@ -19,12 +19,10 @@ impl Server {
         let query = QueryItems {
             at: at(),
             query: json!({ "query": query }).to_string().into_bytes(),
-            part: Part::default(),
             page: Page { limit: Some(rows), continuation },
             cross_partition: true,
             scan: true,
-            metrics: false,
-            direct: false,
+            ..QueryItems::default()
         };
         let success = self.run(Operation::QueryItems(query)).unwrap();
         let body: Value = serde_json::from_slice(&success.body.to_vec()).unwrap();
