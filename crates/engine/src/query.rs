@@ -86,7 +86,7 @@ fn run(shared: &Shared, opened: &Opened, asked: &QueryItems) -> Result<Reply> {
             (finished, Place::Start)
         } else {
             let lenient = shared.settings.lenient_order_by;
-            let way = choose(&chooser, &program, &segments, lenient)?;
+            let way = choose(&chooser, &program, &segments, &at, lenient)?;
             let after = resume.as_ref().and_then(|resume| resume.after.as_ref());
             let access = Access::open(opened, &program, &way, segments, &at, after)?;
             let page = new_page(resume, access.is_ordered());

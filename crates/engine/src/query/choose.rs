@@ -18,6 +18,7 @@ use dayfly_storage::{Direction, KeyRange};
 
 use super::access::{Segments, next_alive};
 use super::numbers::Set;
+use super::token::Place;
 use crate::index::Index;
 use crate::index::walk::{self, Entries, Stretch};
 use crate::keys::EntryKind;
@@ -61,6 +62,7 @@ pub(super) fn choose(
     chooser: &Chooser<'_>,
     program: &Program,
     segments: &Segments,
+    start: &Place,
     lenient: bool,
 ) -> Result<Way> {
     if !lenient {
@@ -70,8 +72,11 @@ pub(super) fn choose(
     if sieve == Sieve::Nothing {
         return Ok(Way::Nothing);
     }
-    if chooser.is_small(segments)? {
-        return Ok(Way::Scan);
+    // A page goes on the way of the one before it.
+    match start {
+        Place::Start if chooser.is_small(segments)? => return Ok(Way::Scan),
+        Place::Item(..) => return Ok(Way::Scan),
+        Place::Start | Place::Entry(..) | Place::Number(..) => {}
     }
     let by_filter = chooser.by_filter(&sieve)?;
     if program.style() != Style::Sort || chooser.is_selective(&by_filter, segments)? {
