@@ -12,7 +12,7 @@ import pytest
 
 SCALARS = [None, True, False, 0, 1, 2, 3, 5, -1, 1.5, 2**53, 1e300]
 SCALARS += ["", "a", "b", "ab", "abc", "Z", "é", "x" * 120, "x" * 600 + "a", "x" * 600 + "b"]
-PATHS = ["c.u", "c.v", "c.o.a", "c.n", "c.o", "c.l"]
+PATHS = ["c.u", "c.v", "c.o.a", "c.n", "c.o", "c.l", "c.l[0]"]
 LOW, HIGH = ["0", "1", "''"], ["2", "5", "'b'"]
 STARTS, PATTERNS = ["'a'", "'x'", "''"], ["'a%'", "'%b'", "'_b%'"]
 COMPARED = ["!=", "<", "<=", ">", ">="]
@@ -79,7 +79,7 @@ class Dice(random.Random):
                 f"IS_DEFINED({path})",
                 f"IS_{self.choice(TYPES)}({path})",
                 f"ARRAY_CONTAINS(c.l, {self.literal()})",
-                f"EXISTS (SELECT VALUE t FROM t IN c.l WHERE t = {self.literal()})",
+                f"EXISTS (SELECT VALUE t FROM t IN c.l WHERE t {self.choice(['=', '>'])} {self.literal()})",
                 f"c.pk = 'pk-{self.randrange(25)}'",
             ]
         )
@@ -100,6 +100,29 @@ def expected_rows(container, query):
     if order:
         return sorted(rows(container, query), key=int, reverse=order.endswith("DESC"))
     return sorted(rows(container, query))
+
+
+ORDERS = ["c.u", "c.u DESC", "c.u, c.v", "c.u DESC, c.v DESC", "c.u, c.v DESC", "c.u DESC, c.v"]
+
+
+@pytest.mark.parametrize("seed", [3, 4])
+def test_pages_are_parts_of_the_whole_order(make_container, seed):
+    dice = Dice(seed)
+    pairs = [
+        [{"path": "/u", "order": "ascending"}, {"path": "/v", "order": order}]
+        for order in ["ascending", "descending"]
+    ]
+    index = {"includedPaths": [{"path": "/*"}], "compositeIndexes": pairs}
+    container = make_container(offer_throughput=20000, indexing_policy=index)
+    for number in range(60):
+        container.create_item(dice.item(number))
+
+    for order in ORDERS:
+        for where in ["", "WHERE IS_DEFINED(c.u)", "WHERE c.u >= ''", "WHERE c.n % 2 = 0"]:
+            query = f"SELECT VALUE c.n FROM c {where} ORDER BY {order}"
+            whole = rows(container, query)
+            assert where or len(whole) == 60
+            assert rows(container, query, dice.randrange(2, 6)) == whole, query
 
 
 @pytest.mark.parametrize("seed", [1, 2])

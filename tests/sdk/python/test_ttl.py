@@ -320,6 +320,30 @@ def test_what_expires_between_two_pages_is_not_on_the_second(make_container, ser
     assert sorted(rest, key=int) == [str(n) for n in range(1, 20, 2) if str(n) not in first]
 
 
+@pytest.mark.parametrize("expired", [1, 2, 3])
+def test_a_sorted_query_passes_over_nothing_when_rows_of_a_page_expire(
+    make_container, server, expired
+):
+    # Values so long that a token can only name rows, not where they are.
+    container = make_container(default_ttl=-1)
+    for n in range(9):
+        item = {"id": str(n), "pk": str(n), "n": n, "text": "x" * 2000 + str(n)}
+        container.create_item({**item, "ttl": 10 if n < expired else 100})
+
+    query = "SELECT VALUE c.n FROM c ORDER BY c.text"
+    pages = container.query_items(query, enable_cross_partition_query=True, max_item_count=3)
+    pages = pages.by_page()
+    assert list(next(pages)) == [0, 1, 2]
+    server.advance(10)
+    if expired < 3:
+        assert [row for page in pages for row in page] == [3, 4, 5, 6, 7, 8]
+        return
+    with pytest.raises(CosmosHttpResponseError) as failure:
+        next(pages)
+    assert failure.value.status_code == 400
+    assert "Run the query again from its start" in failure.value.message
+
+
 @pytest.fixture
 def many(make_container):
     """So many items that queries go by the index; they expire after 100 seconds."""
