@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use dayfly_engine::Engine;
 use dayfly_engine::operation::{
-    Condition, ContainerScope, ItemAddress, Operation, Page, Part, QueryItems,
+    Condition, ContainerScope, ItemAddress, Operation, Page, QueryItems,
 };
 use dayfly_engine::reply::Success;
 use dayfly_model::Timestamp;

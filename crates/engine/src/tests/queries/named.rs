@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::server::{Kind, Server, at};
-use crate::operation::{Operation, Page, Part, QueryItems};
+use crate::operation::{Operation, Page, QueryItems};
 
 /// More items than are read without an index.
 const MANY: i64 = 30;
