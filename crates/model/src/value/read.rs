@@ -8,15 +8,23 @@ use serde_json::value::RawValue;
 
 use super::{Number, Value};
 
-/// Reads JSON text. The text must be whole, and not nested deeper than items
-/// may be.
+/// Reads JSON text, whoever wrote it. The text must be whole, and not nested
+/// deeper than 127 levels.
 pub fn read(text: &str) -> serde_json::Result<Value> {
     serde_json::from_str(text)
 }
 
+/// The value of an item's text, which is valid and no deeper than items may be:
+/// one level more than [`read`] takes.
+pub fn read_item(text: &str) -> Value {
+    let mut reader = serde_json::Deserializer::from_str(text);
+    reader.disable_recursion_limit();
+    Value::deserialize(&mut reader).unwrap_or_default()
+}
+
 /// The value of text that was found in an item, and so is valid.
 pub fn read_raw(raw: &RawValue) -> Value {
-    read(raw.get()).unwrap_or_default()
+    read_item(raw.get())
 }
 
 impl<'a> Deserialize<'a> for Value {
