@@ -23,7 +23,7 @@
 //!   x <due:8> <version:8>             items with a ttl, by expiry: <partition> <id>
 //!   l <class:1> <level:1> <page:8>    life histogram: 64 cells of items and bytes
 //!   k <path:8> <value> <docno:8>      index: the life, place and id of an item with this value
-//!   K <composite:8> <value>* <docno:8>   the same for a composite index
+//!   K <composite:8> <value>* <docno:8>   the same for a composite index; numbers fall with values
 //!   n <path:8>                        how many items have a value at a path
 //!   m                                 how many items are left out of the index
 //!   y                                 which indexing policies the entries follow
