@@ -5,7 +5,7 @@
 //! parsed, and used again while the catalog has not changed: a request that
 //! meets a known container reads nothing.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use dayfly_model::container::ContainerDefinition;
@@ -14,10 +14,12 @@ use dayfly_model::partition_key::PartitionKey;
 use dayfly_model::rid::{ContainerRid, DatabaseRid};
 use dayfly_model::ttl::ContainerTtl;
 use dayfly_model::{Error, ErrorKind, Result, Timestamp};
+use dayfly_sql::Computed;
 use dayfly_storage::{Bucket, Direction, KeyRange, Pair, Snapshot, View};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use crate::index;
 use crate::keys::{self, CATALOG};
 use crate::record;
 use crate::reply::storage_failed;
@@ -127,6 +129,8 @@ pub(crate) struct Container {
     pub(crate) ranges: Vec<Range>,
     /// Where each bucket but the first starts.
     slices: Vec<Epk>,
+    /// The computed properties, when a query has asked for them.
+    computed: OnceLock<Computed>,
 }
 
 impl Container {
@@ -145,11 +149,21 @@ impl Container {
             slices: slices(&ranges, record.slices),
             ranges,
             record,
+            computed: OnceLock::new(),
         }
     }
 
     pub(crate) fn definition(&self) -> &ContainerDefinition {
         &self.record.definition
+    }
+
+    /// The computed properties of its items.
+    pub(crate) fn computed(&self) -> Result<&Computed> {
+        if let Some(computed) = self.computed.get() {
+            return Ok(computed);
+        }
+        let computed = index::computed(&self.definition().computed)?;
+        Ok(self.computed.get_or_init(|| computed))
     }
 
     pub(crate) fn etag(&self) -> String {

@@ -8,8 +8,7 @@
 
 use std::sync::Arc;
 
-use dayfly_model::container;
-use dayfly_model::indexing::IndexingPolicy;
+use dayfly_model::container::{self, ContainerDefinition};
 use dayfly_model::rid::ContainerRid;
 use dayfly_model::throughput::Throughput;
 use dayfly_model::ttl::{ContainerTtl, Policy};
@@ -20,7 +19,7 @@ use crate::catalog::{self, Container, ContainerRecord, Database, Delayed, Found,
 use crate::clerk::{CatalogPlan, Clerk};
 use crate::databases::{CHARGE_CHANGE_RU, CHARGE_LOOK_RU, Numbers, check_condition, feed};
 use crate::head::State;
-use crate::index::{Index, PolicyChange};
+use crate::index::{self, Index, PolicyChange};
 use crate::items::{names, taken};
 use crate::keys;
 use crate::list;
@@ -72,6 +71,7 @@ pub(crate) fn create(
     clerk.answer(|snapshot| {
         let owner = catalog::open_database(snapshot, database)?;
         let definition = container::parse(definition, clerk.strict())?;
+        index::computed(&definition.computed)?;
         let name = keys::container(owner.value.number, &definition.id);
         if catalog::read::<_, ContainerRecord>(snapshot, &name)?.is_some() {
             return Err(taken());
@@ -230,12 +230,16 @@ pub(crate) fn replace(clerk: &Clerk<'_>, change: &Replacement) -> Reply {
         let in_force = record.ttl_at(now);
         record.definition =
             container::parse_replacement(old.definition(), &change.definition, clerk.strict())?;
+        index::computed(&record.definition.computed)?;
         check_condition(&change.condition, &old.etag())?;
         let ttl = record.definition.ttl;
         if ttl != in_force {
             check_guard(clerk, snapshot, &old, ttl, change.confirm_expiry)?;
         }
-        if record.definition.indexing != old.definition().indexing {
+        let indexes = |definition: &ContainerDefinition| {
+            (definition.indexing.clone(), definition.computed.clone())
+        };
+        if indexes(&record.definition) != indexes(old.definition()) {
             check_rebuilds(clerk, snapshot, &old)?;
         }
         record.epoch += 1;
@@ -424,8 +428,8 @@ const BY: &str = "primary key";
 #[derive(Clone, Debug)]
 pub(crate) struct Install {
     epoch: u64,
-    /// How items are indexed; `None`: the container is deleted.
-    indexing: Option<Arc<IndexingPolicy>>,
+    /// What says how items are indexed; `None`: the container is deleted.
+    definition: Option<Arc<ContainerDefinition>>,
     /// The container's default; `None`: the container is deleted.
     default: Option<ContainerTtl>,
     /// From when on the default counts; 0: at once.
@@ -437,7 +441,7 @@ impl Install {
     pub(crate) fn of(record: &ContainerRecord) -> Install {
         Install {
             epoch: record.epoch,
-            indexing: Some(Arc::new(record.definition.indexing.clone())),
+            definition: Some(Arc::new(record.definition.clone())),
             default: Some(record.definition.ttl),
             from: Timestamp(record.delayed.map_or(0, |delayed| delayed.until)),
         }
@@ -445,7 +449,7 @@ impl Install {
 
     /// The end of a container.
     pub(crate) const END: Install =
-        Install { epoch: u64::MAX, indexing: None, default: None, from: Timestamp(0) };
+        Install { epoch: u64::MAX, definition: None, default: None, from: Timestamp(0) };
 
     /// The policy after the install at `now`.
     fn policy(&self, old: &State, now: Timestamp) -> Policy {
@@ -519,11 +523,9 @@ impl Plan for Install {
         let policy = self.policy(&old, now);
         let history = self.history(view, &old, policy).map_err(Reply::from)?;
         let deleted = self.default.is_none();
-        let indexing = self
-            .indexing
-            .as_deref()
-            .map(|policy| PolicyChange::of(policy, &|key| view.get(key)).map_err(Reply::from));
-        let indexing = indexing.transpose()?.flatten();
+        let change = |definition| PolicyChange::of(definition, &|key| view.get(key));
+        let indexing = self.definition.as_deref().map(change).transpose();
+        let indexing = indexing.map_err(Reply::from)?.flatten();
         // It is the policy of this second, and of no other.
         Ok(Draft::new(move |stamp, batch: &mut Batch| {
             if let Some(change) = indexing {

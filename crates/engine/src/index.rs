@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! policies   which indexing policy the entries of an item follow
+//! recipe     how the entries of an item are made by a policy
 //! entry      what an entry says
 //! walk       entries in order, and what is alive of them
 //! rebuild    the change from one policy to another, in the background
@@ -21,13 +22,13 @@
 mod entry;
 mod policies;
 pub(crate) mod rebuild;
+mod recipe;
 pub(crate) mod walk;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use dayfly_model::Timestamp;
-use dayfly_model::indexing::rules::Rules;
 use dayfly_model::indexing::terms::{Term, Terms};
 use dayfly_model::ttl::Life;
 use dayfly_storage::tally::{Change, Count};
@@ -35,6 +36,7 @@ use dayfly_storage::{Batch, Error, Result};
 
 pub(crate) use self::entry::{Owner, fits};
 pub(crate) use self::policies::{Index, Policies, PolicyChange};
+pub(crate) use self::recipe::{Recipe, computed};
 use crate::keys::{self, EntryKind};
 use crate::operation::Indexing;
 use crate::record::Record;
@@ -57,7 +59,7 @@ pub(crate) struct Source {
 /// What an item with this `_ts` has in the index by a policy.
 #[derive(Debug)]
 struct Known {
-    rules: Arc<Rules>,
+    recipe: Arc<Recipe>,
     ts: Timestamp,
     indexed: Indexed,
 }
@@ -78,22 +80,23 @@ impl Source {
         known.iter().map(|known| known.indexed.weight()).sum()
     }
 
-    /// What the item has in the index by these rules, if `ts` is its `_ts`.
-    pub(crate) fn by(&self, rules: &Arc<Rules>, ts: Timestamp) -> Result<Indexed> {
+    /// What the item has in the index by this recipe, if `ts` is its `_ts`.
+    pub(crate) fn by(&self, recipe: &Arc<Recipe>, ts: Timestamp) -> Result<Indexed> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let fits = |known: &&Known| {
-            Arc::ptr_eq(&known.rules, rules) && (known.ts == ts || !rules.has_times())
+            Arc::ptr_eq(&known.recipe, recipe) && (known.ts == ts || !recipe.rules().has_times())
         };
         if let Some(found) = known.iter().find(fits) {
             return Ok(found.indexed.clone());
         }
-        let indexed = self.derive(rules, ts)?;
+        let indexed = self.derive(recipe, ts)?;
         known.truncate(POLICIES_KNOWN - 1);
-        known.insert(0, Known { rules: Arc::clone(rules), ts, indexed: indexed.clone() });
+        known.insert(0, Known { recipe: Arc::clone(recipe), ts, indexed: indexed.clone() });
         Ok(indexed)
     }
 
-    fn derive(&self, rules: &Rules, ts: Timestamp) -> Result<Indexed> {
+    fn derive(&self, recipe: &Recipe, ts: Timestamp) -> Result<Indexed> {
+        let rules = recipe.rules();
         let is_in = match self.indexing {
             Indexing::ByPolicy => rules.is_automatic(),
             Indexing::Include => true,
@@ -102,8 +105,7 @@ impl Source {
         if !rules.is_on() || !is_in {
             return Ok(Indexed { is_left_out: rules.is_on(), ..Indexed::default() });
         }
-        let text = str::from_utf8(&self.text).map_err(|_| unreadable())?;
-        let terms = Arc::new(Terms::of(text, ts, rules).map_err(|_| unreadable())?);
+        let terms = Arc::new(recipe.terms(&self.text, ts)?);
         let mut indexed = Indexed { terms, ..Indexed::default() };
         indexed.weight =
             indexed.all().map(|(_, term)| term.bytes().len() as u64 + ENTRY_BYTES).sum();

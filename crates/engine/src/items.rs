@@ -417,7 +417,7 @@ impl ItemPlan {
         let policy = state.policy.at(now);
         let policies = self.around.index.policies(self.spot.bucket, &|key| view.get(key));
         let policies = policies.map_err(storage_failed)?;
-        let has_times = policies.newest().has_times();
+        let has_times = policies.newest().rules().has_times();
         let by = Rules { now, cuts, default: policy.default, policies };
         let mut draft = self.decide_on(view, seen, &by)?;
         if has_times {

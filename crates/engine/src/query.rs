@@ -61,7 +61,7 @@ pub(crate) fn items(shared: &Shared, opened: &Opened, asked: &QueryItems) -> Rep
 fn run(shared: &Shared, opened: &Opened, asked: &QueryItems) -> Result<Reply> {
     let container = &opened.container;
     let request = Request::read(&asked.query)?;
-    let program = Program::compile(&request)?;
+    let program = Program::compile(&request, container.computed()?)?;
     let (place, segments) = reach::reach(opened, &request, &asked.part)?;
     opened.check_session(&place)?;
     let several = place.ranges.len() > 1 && !asked.part.is_scoped();

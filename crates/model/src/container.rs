@@ -12,19 +12,21 @@
 //! | `defaultTtl`, `analyticalStorageTtl`       | off                          | yes        |
 //! | `vectorEmbeddingPolicy`                    | none                         | added to   |
 //! | `fullTextPolicy`, `clientEncryptionPolicy`,| none                         | yes        |
-//! | `changeFeedPolicy`                         |                              |            |
+//! | `changeFeedPolicy`, `computedProperties`   |                              |            |
 //!
 //! `null` counts as absent. In a replacement, what is absent and cannot change
 //! stays as it is: clients leave it out. A default time to live needs an
 //! index. Members that nobody knows, system properties among them, are read
 //! past.
 
+mod computed;
 mod policies;
 mod unique;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
+pub use self::computed::ComputedProperty;
 pub use self::policies::{Embedding, Geospatial};
 pub use self::unique::{UniqueKey, UniquePath};
 use crate::database;
@@ -56,6 +58,8 @@ pub struct ContainerDefinition {
     pub ttl: ContainerTtl,
     /// How long an analytical store would keep items; -1 for ever.
     pub analytical_ttl: Option<i64>,
+    /// What is computed from the properties of items.
+    pub computed: Vec<ComputedProperty>,
     /// The vectors that items have.
     pub embeddings: Vec<Embedding>,
     /// `vectorEmbeddingPolicy`, as given.
@@ -117,6 +121,8 @@ impl ContainerDefinition {
         });
         let unique: Value = self.unique_keys.iter().map(UniqueKey::to_json).collect();
         let unique = (!self.unique_keys.is_empty()).then(|| json!({"uniqueKeys": unique}));
+        let computed: Value = self.computed.iter().map(ComputedProperty::to_json).collect();
+        let computed = (!self.computed.is_empty()).then_some(computed);
         let members = [
             ("id", Some(json!(self.id))),
             ("partitionKey", Some(self.partition_key.to_json())),
@@ -130,6 +136,7 @@ impl ContainerDefinition {
             ("fullTextPolicy", self.full_text_policy.clone()),
             ("clientEncryptionPolicy", self.client_encryption_policy.clone()),
             ("changeFeedPolicy", self.change_feed_policy.clone()),
+            ("computedProperties", computed),
         ];
         let present =
             members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
@@ -152,8 +159,7 @@ impl<'de> Deserialize<'de> for ContainerDefinition {
 }
 
 /// What dayfly does not do yet, and would do silently wrong.
-const NOT_YET: [(&str, &str); 4] = [
-    ("computedProperties", "A computed property"),
+const NOT_YET: [(&str, &str); 3] = [
     ("ttlPropertyPath", "ttlPropertyPath"),
     ("materializedViewDefinition", "A materialized view"),
     ("globalSecondaryIndexDefinition", "A global secondary index"),
@@ -202,6 +208,7 @@ fn read(
         geospatial: Geospatial::parse(member("geospatialConfig")?.as_ref())?,
         ttl: ContainerTtl::parse(object.get("defaultTtl"), strict)?,
         analytical_ttl: read_analytical_ttl(member("analyticalStorageTtl")?.as_ref())?,
+        computed: ComputedProperty::read_list(member("computedProperties")?.as_ref())?,
         embeddings: policies::read_embeddings(vector_embedding_policy.as_ref())?,
         vector_embedding_policy,
         full_text_policy,
@@ -252,7 +259,8 @@ fn check_together(definition: &ContainerDefinition) -> Result<()> {
         .collect();
     indexing.vectors.iter().try_for_each(|index| index.check(&embeddings))?;
     let texts = policies::read_full_text_paths(definition.full_text_policy.as_ref())?;
-    indexing.full_texts.iter().try_for_each(|index| index.check(&texts))
+    indexing.full_texts.iter().try_for_each(|index| index.check(&texts))?;
+    computed::check_together(definition)
 }
 
 /// A member that is there and not null.

@@ -9,6 +9,7 @@
 //!   parse.rs         clauses, and expression.rs expressions -> tree.rs
 //!   check.rs         what the tree itself shows to be wrong
 //!   names.rs         what its names mean, and which mean nothing
+//!   computed.rs      names that a container defines by queries of their own
 //!   run.rs           carries it out over items, with functions.rs
 //!   plan.rs          how a client that asks ranges by itself carries it out
 //! ```
@@ -18,6 +19,7 @@
 //! `print.rs`.
 
 mod check;
+mod computed;
 mod error;
 mod expression;
 mod functions;
@@ -35,6 +37,7 @@ mod walk;
 mod tests;
 
 pub use check::check;
+pub use computed::Computed;
 pub use error::SyntaxError;
 pub use parse::{DEPTH_MAX, TEXT_MAX, parse};
 pub use request::{Parameters, Request};

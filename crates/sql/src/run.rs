@@ -8,6 +8,7 @@
 //! stage.rs       subqueries that need all items before their first row
 //! aggregate.rs   COUNT, SUM and their like; groups
 //! page.rs        rows -> one page of the answer
+//! values.rs      computed properties by themselves
 //! sieve.rs       what an index can say of the items that a query wants
 //! ```
 //!
@@ -24,12 +25,14 @@ mod program;
 mod rows;
 mod sieve;
 mod stage;
+mod values;
 
 use dayfly_model::value::Value;
 
 pub use self::page::{Added, After, Finished, Limits, Page, Resume, SortPlace};
 pub use self::program::{OrderKey, Program, Style};
 pub use self::sieve::{Fact, IndexStep, Sieve, Span};
+pub use self::values::Values;
 
 /// An item, as a query sees it.
 pub trait Item {

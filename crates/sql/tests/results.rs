@@ -13,8 +13,8 @@ use std::collections::HashMap;
 
 use dayfly_model::Timestamp;
 use dayfly_model::value::Value;
-use dayfly_sql::Request;
 use dayfly_sql::run::{Added, Item, Limits, Page, Program};
+use dayfly_sql::{Computed, Request};
 use serde_json::{Value as Json, json};
 
 /// Cases in which we differ on purpose.
@@ -46,7 +46,7 @@ impl Item for Document {
 fn run(case: &Json, documents: &[Json]) -> Result<Vec<Json>, String> {
     let body = json!({ "query": case["query"], "parameters": case["parameters"] });
     let request = Request::read(body.to_string().as_bytes()).map_err(|error| error.message)?;
-    let program = Program::compile(&request).map_err(|error| error.message)?;
+    let program = Program::compile(&request, Computed::NONE).map_err(|error| error.message)?;
     let limits = Limits { rows: 10_000, bytes: 4 << 20 };
     let plane = case["geospatial_type"] == "Geometry";
     let mut page = Page::new(&program, Timestamp(1_700_000_000), plane, limits, None, false);

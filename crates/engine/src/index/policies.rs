@@ -16,18 +16,20 @@
 //! comes before the last one is done adds what is there to what came before, and
 //! starts anew.
 //!
-//! A path can be used by queries when all of these policies index it.
+//! A path can be used by queries when all of these policies index it, and all mean
+//! the same by it: a computed property of another definition is another one.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
-use dayfly_model::indexing::rules::{Composite, Rules};
-use dayfly_model::indexing::{IndexingMode, IndexingPolicy, Step};
+use dayfly_model::container::{ComputedProperty, ContainerDefinition};
+use dayfly_model::indexing::Step;
+use dayfly_model::indexing::rules::Composite;
 use dayfly_storage::{Batch, Bucket, Error, Result, Stamp};
 use serde_json::{Value, json};
 
 use super::rebuild::Line;
-use super::{Indexed, Source};
+use super::{Indexed, Recipe, Source};
 use crate::keys;
 use crate::lives::{Class, Lives};
 use crate::record::{self, Record};
@@ -74,41 +76,13 @@ impl Index {
 /// The policies that the entries of a bucket follow.
 #[derive(Clone, Debug)]
 pub(crate) struct Policies {
-    newest: Ready,
+    newest: Arc<Recipe>,
     /// What came before, by the last version that follows it.
-    old: Vec<(u64, Ready)>,
-}
-
-/// A policy, as far as entries go, and its rules.
-#[derive(Clone, Debug)]
-struct Ready {
-    policy: IndexingPolicy,
-    rules: Arc<Rules>,
-}
-
-impl Ready {
-    fn new(policy: &IndexingPolicy) -> Ready {
-        let policy = IndexingPolicy {
-            mode: match policy.mode {
-                IndexingMode::None => IndexingMode::None,
-                IndexingMode::Consistent | IndexingMode::Lazy => IndexingMode::Consistent,
-            },
-            spatial: Vec::new(),
-            vectors: Vec::new(),
-            full_texts: Vec::new(),
-            ..policy.clone()
-        };
-        let rules = Arc::new(Rules::new(&policy));
-        Ready { policy, rules }
-    }
-
-    fn read(value: Option<&Value>) -> Option<Ready> {
-        IndexingPolicy::parse(value?).ok().map(|policy| Ready::new(&policy))
-    }
+    old: Vec<(u64, Arc<Recipe>)>,
 }
 
 impl Policies {
-    fn settled(newest: Ready) -> Policies {
+    fn settled(newest: Arc<Recipe>) -> Policies {
         Policies { newest, old: Vec::new() }
     }
 
@@ -118,22 +92,21 @@ impl Policies {
 
     fn read(row: &[u8]) -> Option<Policies> {
         let row: Value = serde_json::from_slice(row).ok()?;
-        let old = row
-            .get("before")?
-            .as_array()?
-            .iter()
-            .map(|old| Some((old.get("until")?.as_u64()?, Ready::read(old.get("policy"))?)));
-        Some(Policies { newest: Ready::read(row.get("policy"))?, old: old.collect::<Option<_>>()? })
+        let recipe = |value: &Value| Recipe::read(value).map(Arc::new);
+        let old = row.get("before")?.as_array()?.iter();
+        let old = old.map(|old| Some((old.get("until")?.as_u64()?, recipe(old)?)));
+        Some(Policies { newest: recipe(&row)?, old: old.collect::<Option<_>>()? })
     }
 
     fn encode(&self) -> Vec<u8> {
-        let old = |(until, ready): &(u64, Ready)| json!({"until": until, "policy": ready.policy.to_json()});
-        json!({
-            "policy": self.newest.policy.to_json(),
-            "before": self.old.iter().map(old).collect::<Vec<_>>(),
-        })
-        .to_string()
-        .into_bytes()
+        let old = |(until, recipe): &(u64, Arc<Recipe>)| {
+            let mut old = recipe.to_json();
+            old.insert("until".to_owned(), json!(until));
+            Value::Object(old)
+        };
+        let mut row = self.newest.to_json();
+        row.insert("before".to_owned(), self.old.iter().map(old).collect());
+        Value::Object(row).to_string().into_bytes()
     }
 
     /// Whether no change is under way.
@@ -146,9 +119,9 @@ impl Policies {
         self.old.len() + 2 > STRETCHES_MAX
     }
 
-    /// The rules that new versions follow.
-    pub(crate) fn newest(&self) -> &Arc<Rules> {
-        &self.newest.rules
+    /// What new versions follow.
+    pub(crate) fn newest(&self) -> &Arc<Recipe> {
+        &self.newest
     }
 
     /// The last version that does not follow the newest policy from the start.
@@ -166,19 +139,18 @@ impl Policies {
         Ok(u64::from_be_bytes(done))
     }
 
-    /// The rules that the entries of a version follow, with all rebuilt up to
-    /// `done`.
-    pub(crate) fn rules_of(&self, version: u64, done: u64) -> &Arc<Rules> {
+    /// What the entries of a version follow, with all rebuilt up to `done`.
+    pub(crate) fn recipe_of(&self, version: u64, done: u64) -> &Arc<Recipe> {
         let old = self.old.iter().find(|(until, _)| version <= *until);
         match old {
-            Some((_, old)) if version > done => &old.rules,
+            Some((_, old)) if version > done => old,
             _ => self.newest(),
         }
     }
 
     /// What a stored item has in the index.
     pub(crate) fn of_stored(&self, record: &Record, get: Get<'_>) -> Result<Indexed> {
-        Source::of(record).by(self.rules_of(record.version, self.done(get)?), record.ts)
+        Source::of(record).by(self.recipe_of(record.version, self.done(get)?), record.ts)
     }
 
     /// Notes that everything up to `to` was rebuilt.
@@ -197,21 +169,29 @@ impl Policies {
         percent.map_or(100, |percent| u8::try_from(percent).unwrap_or(99).min(99))
     }
 
-    fn all(&self) -> impl Iterator<Item = &Arc<Rules>> {
-        self.old.iter().map(|(_, old)| &old.rules).chain([self.newest()])
+    fn all(&self) -> impl Iterator<Item = &Arc<Recipe>> {
+        self.old.iter().map(|(_, old)| old).chain([self.newest()])
     }
 
     /// Whether all items that are in the index have their entries for what
-    /// stands under these steps.
-    pub(super) fn has_all_of(&self, steps: &[Step<'_>]) -> bool {
-        self.all().all(|rules| rules.is_indexed(steps))
+    /// stands under these steps, in a container with these computed properties.
+    pub(super) fn has_all_of(&self, steps: &[Step<'_>], computed: &[ComputedProperty]) -> bool {
+        let Some(Step::Name(first)) = steps.first() else { return false };
+        self.all().all(|by| by.rules().is_indexed(steps) && by.agrees(first, computed))
     }
 
-    /// The composite indexes with all their entries.
-    pub(super) fn composites(&self) -> Vec<Composite> {
-        let has =
-            |composite: &Composite| self.all().all(|rules| rules.composites().contains(composite));
-        self.newest().composites().iter().filter(|composite| has(composite)).cloned().collect()
+    /// The composite indexes with all their entries, in a container with these
+    /// computed properties.
+    pub(super) fn composites(&self, computed: &[ComputedProperty]) -> Vec<Composite> {
+        let agree = |by: &Recipe, composite: &Composite| {
+            let mut firsts =
+                composite.members.iter().filter_map(|(path, _)| path.segments().first());
+            firsts.all(|first| by.agrees(first, computed))
+        };
+        let has = |composite: &&Composite| {
+            self.all().all(|by| by.rules().composites().contains(composite) && agree(by, composite))
+        };
+        self.newest().rules().composites().iter().filter(has).cloned().collect()
     }
 }
 
@@ -221,19 +201,23 @@ fn damaged() -> Error {
 
 /// A bucket gets another indexing policy.
 pub(crate) struct PolicyChange {
-    newest: Ready,
+    newest: Arc<Recipe>,
     before: Option<(Policies, u64)>,
 }
 
 impl PolicyChange {
-    /// What changes when `policy` becomes that of a bucket; `None`: nothing.
-    pub(crate) fn of(policy: &IndexingPolicy, get: Get<'_>) -> Result<Option<PolicyChange>> {
-        let newest = Ready::new(policy);
+    /// What changes when a bucket gets the policy of `definition`; `None`: nothing.
+    pub(crate) fn of(
+        definition: &ContainerDefinition,
+        get: Get<'_>,
+    ) -> Result<Option<PolicyChange>> {
+        let newest = Recipe::new(&definition.indexing, &definition.computed);
+        let newest = Arc::new(newest.map_err(|_| damaged())?);
         let Some(row) = get(&keys::index_policies())? else {
             return Ok(Some(PolicyChange { newest, before: None }));
         };
         let policies = Policies::decode(&row)?;
-        if policies.newest.policy == newest.policy {
+        if policies.newest == newest {
             return Ok(None);
         }
         if has_no_items(get)? {
@@ -274,6 +258,8 @@ fn has_no_items(get: Get<'_>) -> Result<bool> {
 
 #[cfg(test)]
 mod tests {
+    use dayfly_model::indexing::IndexingPolicy;
+
     use super::*;
 
     fn policy(name: &str) -> IndexingPolicy {
@@ -288,7 +274,8 @@ mod tests {
     /// The policies after a change to `to` in the commit `lsn`.
     fn changed(before: Option<(Policies, u64)>, to: &str, lsn: u64) -> Policies {
         let mut batch = Batch::default();
-        let change = PolicyChange { newest: Ready::new(&policy(to)), before };
+        let newest = Arc::new(Recipe::new(&policy(to), &[]).unwrap());
+        let change = PolicyChange { newest, before };
         change.write(Stamp { lsn, ts: 1, opened: 1 }, &mut batch);
         let (key, row) = batch.rows().next().unwrap();
         assert_eq!(key, keys::index_policies());
@@ -298,7 +285,7 @@ mod tests {
     /// The policy of the first version of each commit, by name.
     fn followed(policies: &Policies, lsns: std::ops::Range<u64>, done: u64) -> String {
         let of = |lsn: u64| {
-            let rules = policies.rules_of(lsn << 12 | 1, done);
+            let rules = policies.recipe_of(lsn << 12 | 1, done).rules();
             ["a", "b", "c"].into_iter().find(|name| rules.is_indexed(&[Step::Name(name)])).unwrap()
         };
         lsns.map(of).collect()
@@ -312,7 +299,7 @@ mod tests {
         let second = changed(Some((first, 0)), "b", 5);
         assert_eq!(followed(&second, 1..8, 0), "aaaabbb");
         assert_eq!(followed(&second, 1..8, at(2)), "bbaabbb");
-        assert_eq!(second.rules_of(5 << 12, 0).composites(), second.newest().composites());
+        assert!(Arc::ptr_eq(second.recipe_of(5 << 12, 0), second.newest()));
         let third = changed(Some((second.clone(), at(2))), "c", 8);
         assert_eq!(followed(&third, 1..10, 0), "bbaabbbcc");
         assert_eq!(followed(&third, 1..10, at(3)), "cccabbbcc");
@@ -329,10 +316,46 @@ mod tests {
         for (name, before, during) in
             [("a", true, false), ("b", false, false), ("common", true, true), ("id", true, true)]
         {
-            assert_eq!(first.has_all_of(&[Step::Name(name)]), before, "{name}");
-            assert_eq!(second.has_all_of(&[Step::Name(name)]), during, "{name}");
+            assert_eq!(first.has_all_of(&[Step::Name(name)], &[]), before, "{name}");
+            assert_eq!(second.has_all_of(&[Step::Name(name)], &[]), during, "{name}");
         }
-        assert_eq!((first.composites().len(), second.composites().len()), (2, 1));
+        assert_eq!((first.composites(&[]).len(), second.composites(&[]).len()), (2, 1));
+    }
+
+    /// The catalog may be ahead of a bucket, too.
+    #[test]
+    fn what_all_mean_alike_can_be_used() {
+        let defined = |query: &str| {
+            let list = json!([{"name": "x", "query": format!("SELECT VALUE {query} FROM c")}]);
+            ComputedProperty::read_list(Some(&list)).unwrap()
+        };
+        let (one, two, none) = (defined("c.a"), defined("c.b"), Vec::new());
+        let recipe = |computed: &[ComputedProperty]| {
+            let json = json!({
+                "includedPaths": [{"path": "/*"}, {"path": "/x/?"}],
+                "compositeIndexes": [[{"path": "/x"}, {"path": "/y"}], [{"path": "/y"}, {"path": "/z"}]],
+            });
+            let policy = IndexingPolicy::parse(&json).unwrap();
+            Arc::new(Recipe::new(&policy, computed).unwrap())
+        };
+        for (old, newest, catalog, is_usable) in [
+            (None, &one, &one, true),
+            (None, &one, &two, false),
+            (None, &one, &none, false),
+            (None, &none, &one, false),
+            (Some(&one), &one, &one, true),
+            (Some(&one), &two, &two, false),
+            (Some(&two), &one, &two, false),
+            (Some(&none), &one, &one, false),
+            (Some(&one), &none, &none, false),
+        ] {
+            let old = old.map(|old| (1, recipe(old))).into_iter().collect();
+            let policies = Policies { newest: recipe(newest), old };
+            let policies = Policies::decode(&policies.encode()).unwrap();
+            assert_eq!(policies.has_all_of(&[Step::Name("x")], catalog), is_usable);
+            assert!(policies.has_all_of(&[Step::Name("y")], catalog));
+            assert_eq!(policies.composites(catalog).len(), 1 + usize::from(is_usable));
+        }
     }
 
     #[test]

@@ -150,7 +150,7 @@ fn look(
         from,
         to: policies.until(),
         urgency: size.urgency,
-        frees: !policies.newest().is_on(),
+        frees: !policies.newest().rules().is_on(),
     };
     let (mut items, mut bytes, mut at) = (Vec::new(), 0, from);
     let is_full = |items: &Vec<Item>, bytes: u64| items.len() >= size.items || bytes >= size.bytes;
@@ -200,7 +200,7 @@ impl Item {
     /// What it has in the index, and what it is to have.
     fn indexed(&self, policies: &Policies, done: u64) -> Result<(Indexed, Indexed)> {
         let Record { version, ts, .. } = self.record;
-        let before = self.source.by(policies.rules_of(version, done), ts)?;
+        let before = self.source.by(policies.recipe_of(version, done), ts)?;
         Ok((before, self.source.by(policies.newest(), ts)?))
     }
 }

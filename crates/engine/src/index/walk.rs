@@ -106,9 +106,11 @@ pub(crate) fn is_indexed(
     container: &Container,
     steps: &[Step<'_>],
 ) -> Result<bool> {
+    let computed = &container.definition().computed;
     for bucket in container.buckets() {
         let get = |key: &[u8]| snapshot.get(bucket, key);
-        if !index.policies(bucket, &get)?.has_all_of(steps) || has_left_out(snapshot, bucket)? {
+        let has_all = index.policies(bucket, &get)?.has_all_of(steps, computed);
+        if !has_all || has_left_out(snapshot, bucket)? {
             return Ok(false);
         }
     }
@@ -128,7 +130,7 @@ pub(crate) fn composites(
             return Ok(Vec::new());
         }
         let get = |key: &[u8]| snapshot.get(bucket, key);
-        let here = index.policies(bucket, &get)?.composites();
+        let here = index.policies(bucket, &get)?.composites(&container.definition().computed);
         usable = Some(match usable {
             None => here,
             Some(there) => there.into_iter().filter(|known| here.contains(known)).collect(),

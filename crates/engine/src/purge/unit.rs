@@ -101,11 +101,11 @@ impl Candidate {
 
     /// What it has in the index.
     fn indexed(&self, view: &View<'_>, policies: &Policies, done: u64) -> Result<Indexed> {
-        let rules = policies.rules_of(self.row.version, done);
+        let recipe = policies.recipe_of(self.row.version, done);
         match &self.source {
-            _ if !rules.is_on() => Ok(Indexed::default()),
-            Some(source) => source.by(rules, self.row.ts),
-            None => source_of(&self.row, view.get(self.row.key.record())?)?.by(rules, self.row.ts),
+            _ if !recipe.rules().is_on() => Ok(Indexed::default()),
+            Some(source) => source.by(recipe, self.row.ts),
+            None => source_of(&self.row, view.get(self.row.key.record())?)?.by(recipe, self.row.ts),
         }
     }
 }
@@ -201,10 +201,10 @@ fn read_items(
         if bytes >= bytes_max as u64 {
             break;
         }
-        let rules = policies.rules_of(candidate.row.version, done);
-        if rules.is_on() {
+        let recipe = policies.recipe_of(candidate.row.version, done);
+        if recipe.rules().is_on() {
             let source = source_of(&candidate.row, get(candidate.row.key.record())?)?;
-            candidate.weight += source.by(rules, candidate.row.ts)?.weight();
+            candidate.weight += source.by(recipe, candidate.row.ts)?.weight();
             candidate.source = Some(source);
         }
         bytes += candidate.weight;

@@ -10,7 +10,7 @@
 //! With ORDER BY, the entries of the path that is sorted by give the order,
 //! unless the filter leaves so few items that sorting them costs less.
 
-use dayfly_model::indexing::rules::{Composite, VALUE_BYTES_MAX, path_id};
+use dayfly_model::indexing::rules::{Composite, Computed, Rules, VALUE_BYTES_MAX, path_id};
 use dayfly_model::indexing::{Order, Step};
 use dayfly_model::{Error, Result};
 use dayfly_sql::run::{IndexStep, OrderKey, Program, Sieve, Span, Style};
@@ -100,12 +100,15 @@ impl Chooser<'_> {
     /// Refuses an order for which the container has no index, as the service
     /// does.
     fn check_order(&self, program: &Program) -> Result<()> {
-        let policy = &self.opened.container.definition().indexing;
         let keys = program.order();
         if keys.is_empty() || program.style() == Style::Whole && keys.len() > 1 {
             return Ok(());
         }
-        let rules = dayfly_model::indexing::rules::Rules::new(policy);
+        let definition = self.opened.container.definition();
+        let computed = definition.computed.iter();
+        let computed =
+            computed.map(|property| Computed { name: &property.name, has_entries: true });
+        let rules = Rules::with_computed(&definition.indexing, &computed.collect::<Vec<_>>());
         let mut paths = Vec::new();
         for key in keys {
             match &key.path {

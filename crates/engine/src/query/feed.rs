@@ -2,8 +2,8 @@
 //! for each page.
 
 use dayfly_model::{ErrorKind, Result};
-use dayfly_sql::Request;
 use dayfly_sql::run::{Added, Limits, Page, Program};
+use dayfly_sql::{Computed, Request};
 use serde_json::Value;
 
 use super::item::Resource;
@@ -57,7 +57,7 @@ fn page(
     now: dayfly_model::Timestamp,
 ) -> Result<(Vec<u8>, usize, Option<String>)> {
     let request = Request::read(&asked.query)?;
-    let program = Program::compile(&request)?;
+    let program = Program::compile(&request, Computed::NONE)?;
     let seals = Seals::new(0, &asked.query, &request.query);
     let start = asked.page.continuation.as_deref().map(|text| Token::read(text, seals));
     let (resume, mut next) = match start.transpose()? {

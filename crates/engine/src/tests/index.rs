@@ -12,6 +12,7 @@ use dayfly_model::{ErrorKind, json};
 use dayfly_storage::{Direction, Snapshot, Urgency};
 use serde_json::{Value, json};
 
+use super::computed;
 use super::server::{Crash, Kind, Server, at, text, write};
 use crate::catalog::Container;
 use crate::index::rebuild::{self, Size, Turn};
@@ -31,9 +32,8 @@ fn whole(path: u64) -> Stretch {
     Stretch { kind: EntryKind::Value, path, start: vec![0], end: vec![order::PAST] }
 }
 
-fn replacement(default: Option<i64>, policy: &Value) -> Operation {
-    let mut definition =
-        json!({"id": "c", "partitionKey": {"paths": ["/pk"]}, "indexingPolicy": policy});
+fn replacement(default: Option<i64>, policy: &Value, computed: &Value) -> Operation {
+    let mut definition = json!({"id": "c", "partitionKey": {"paths": ["/pk"]}, "indexingPolicy": policy, "computedProperties": computed});
     if let Some(default) = default {
         definition["defaultTtl"] = default.into();
     }
@@ -47,41 +47,50 @@ fn replacement(default: Option<i64>, policy: &Value) -> Operation {
 }
 
 impl Server {
-    fn opened(&self) -> Opened {
+    pub(super) fn opened(&self) -> Opened {
         self.engine().shared.enter(&at(), ErrorKind::NotFound).unwrap()
     }
 
     fn try_policy(&self, default: Option<i64>, policy: &Value) -> Result<Success, ErrorKind> {
-        self.run(replacement(default, policy))
+        self.try_definition(default, policy, &json!([]))
+    }
+
+    pub(super) fn try_definition(
+        &self,
+        default: Option<i64>,
+        policy: &Value,
+        computed: &Value,
+    ) -> Result<Success, ErrorKind> {
+        self.run(replacement(default, policy, computed))
     }
 
     fn set_policy(&self, policy: &Value) -> u8 {
         self.try_policy(None, policy).unwrap().index_progress.unwrap()
     }
 
-    fn progress(&self) -> u8 {
+    pub(super) fn progress(&self) -> u8 {
         let condition = Condition::default();
         let read = Operation::ReadContainer { at: at(), condition, quota: true };
         self.run(read).unwrap().index_progress.unwrap()
     }
 
     /// One unit of a rebuild, of so many items.
-    fn rebuild(&self, items: usize) -> Turn {
+    pub(super) fn rebuild(&self, items: usize) -> Turn {
         let size = Size { items, bytes: 1 << 20, urgency: Urgency::Now };
         rebuild::turn(&self.engine().shared, size).unwrap()
     }
 
-    fn rebuild_all(&self) {
+    pub(super) fn rebuild_all(&self) {
         while self.rebuild(3) != Turn::Idle {}
     }
 
-    fn is_indexed(&self, name: &str) -> bool {
+    pub(super) fn is_indexed(&self, name: &str) -> bool {
         let opened = self.opened();
         let (index, steps) = (&self.engine().shared.index, [Step::Name(name)]);
         walk::is_indexed(index, &*opened.snapshot, &opened.container, &steps).unwrap()
     }
 
-    fn composites(&self) -> usize {
+    pub(super) fn composites(&self) -> usize {
         let opened = self.opened();
         let index = &self.engine().shared.index;
         walk::composites(index, &*opened.snapshot, &opened.container).unwrap().len()
@@ -123,16 +132,16 @@ impl Server {
     }
 
     /// The keys of all entries.
-    fn entries(&self) -> Vec<Vec<u8>> {
+    pub(super) fn entries(&self) -> Vec<Vec<u8>> {
         let entries = self.dump().into_iter().filter(|(key, _)| keys::is_entry(key));
         entries.map(|(key, _)| key.to_vec()).collect()
     }
 
     /// Nothing is under way any more, and the entries are those that the policy
     /// of the container says, derived from nothing but that and the items.
-    fn is_settled(&self) {
+    pub(super) fn is_settled(&self) {
         let opened = self.opened();
-        let rules = Rules::new(&opened.container.definition().indexing);
+        let rules = computed::plain_rules(opened.container.definition());
         let mut expected: Vec<_> = opened
             .container
             .buckets()
@@ -165,8 +174,9 @@ fn derived(
         {
             continue;
         }
-        let terms =
-            Terms::of(std::str::from_utf8(record.text()).unwrap(), record.ts, rules).unwrap();
+        let text = std::str::from_utf8(record.text()).unwrap();
+        let text = computed::as_if_stored(container.definition(), text);
+        let terms = Terms::of(&text, record.ts, &[], rules).unwrap();
         let all = terms.values.iter().map(|term| (EntryKind::Value, term));
         let all = all.chain(terms.composites.iter().map(|term| (EntryKind::Composite, term)));
         expected.extend(all.map(|(kind, term)| keys::entry(kind, term.bytes(), record.docno)));
@@ -185,7 +195,7 @@ fn directed(item: &Value, indexing: Indexing) -> Operation {
 
 const BOTH: [Direction; 2] = [Direction::Forward, Direction::Backward];
 
-fn only(names: &[&str]) -> Value {
+pub(super) fn only(names: &[&str]) -> Value {
     let included: Vec<_> = names.iter().map(|name| json!({"path": format!("/{name}/*")})).collect();
     json!({"includedPaths": included, "excludedPaths": [{"path": "/*"}]})
 }

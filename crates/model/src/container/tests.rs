@@ -43,7 +43,7 @@ fn defaults_are_filled_in() {
 #[test]
 fn everything_is_echoed_and_read_back() {
     let full = format!(
-        r#"{{"id":"c","partitionKey":{{"paths":["/a","/b"],"kind":"MultiHash","version":2}},"indexingPolicy":{{"indexingMode":"consistent","automatic":true,"includedPaths":[{{"path":"/*"}}],"excludedPaths":[{{"path":"/\"_etag\"/?"}}],"compositeIndexes":[],"spatialIndexes":[],"vectorIndexes":[{{"path":"/v","type":"flat"}}],"fullTextIndexes":[{{"path":"/t"}}]}},"uniqueKeyPolicy":{{"uniqueKeys":[{{"paths":["/a","/b"]}},{{"paths":["/c"]}}]}},{CONFLICT},"geospatialConfig":{{"type":"Geometry"}},"defaultTtl":-1,"analyticalStorageTtl":1000,"vectorEmbeddingPolicy":{{"vectorEmbeddings":[{{"path":"/v","dataType":"float32","dimensions":2,"distanceFunction":"cosine"}}]}},"fullTextPolicy":{{"defaultLanguage":"en-US","fullTextPaths":[{{"path":"/t","language":"en-US"}}]}},"clientEncryptionPolicy":{{}},"changeFeedPolicy":{{"retentionDuration":10}}}}"#
+        r#"{{"id":"c","partitionKey":{{"paths":["/a","/b"],"kind":"MultiHash","version":2}},"indexingPolicy":{{"indexingMode":"consistent","automatic":true,"includedPaths":[{{"path":"/*"}}],"excludedPaths":[{{"path":"/\"_etag\"/?"}}],"compositeIndexes":[],"spatialIndexes":[],"vectorIndexes":[{{"path":"/v","type":"flat"}}],"fullTextIndexes":[{{"path":"/t"}}]}},"uniqueKeyPolicy":{{"uniqueKeys":[{{"paths":["/a","/b"]}},{{"paths":["/c"]}}]}},{CONFLICT},"geospatialConfig":{{"type":"Geometry"}},"defaultTtl":-1,"analyticalStorageTtl":1000,"vectorEmbeddingPolicy":{{"vectorEmbeddings":[{{"path":"/v","dataType":"float32","dimensions":2,"distanceFunction":"cosine"}}]}},"fullTextPolicy":{{"defaultLanguage":"en-US","fullTextPaths":[{{"path":"/t","language":"en-US"}}]}},"clientEncryptionPolicy":{{}},"changeFeedPolicy":{{"retentionDuration":10}},"computedProperties":[{{"name":"z","query":"SELECT VALUE LOWER(c.z) FROM c"}},{{"name":"low","query":"?"}}]}}"#
     );
     let definition = made(&full);
     assert_eq!(echo(&definition), full);
@@ -153,10 +153,6 @@ fn bodies_that_are_refused() {
 #[test]
 fn features_that_come_later_say_so() {
     for (member, feature) in [
-        (
-            r#""computedProperties":[{"name":"a","query":"SELECT VALUE 1 FROM c"}]"#,
-            "A computed property",
-        ),
         (r#""ttlPropertyPath":"/expires""#, "ttlPropertyPath"),
         (r#""conflictResolutionPolicy":{"mode":"Custom"}"#, "The conflict resolution mode Custom"),
         (r#""materializedViewDefinition":{"sourceCollectionId":"a"}"#, "A materialized view"),
@@ -346,5 +342,69 @@ fn what_may_change_and_what_may_not() {
         let message =
             format!("Paths in existing {what} policy cannot be modified in Collection Replace");
         assert!(replace(bad).unwrap_err().message.starts_with(&message), "{bad}");
+    }
+}
+
+#[test]
+fn computed_properties_that_are_refused() {
+    let named = |name: &str| format!(r#"[{{"name":"{name}","query":"q"}}]"#);
+    let many: Vec<String> = (0..21).map(|n| format!(r#"{{"name":"p{n}","query":"q"}}"#)).collect();
+    let with = |properties: &str, more: &str| {
+        format!(
+            r#"{{"id":"c","partitionKey":{{"paths":["/pk"]}},"computedProperties":{properties}{more}}}"#
+        )
+    };
+    let index = |index: &str| {
+        let embeddings = r#"{"vectorEmbeddings":[{"path":"/a","dataType":"int8","dimensions":2,"distanceFunction":"cosine"}]}"#;
+        format!(
+            r#","indexingPolicy":{{{index}}},"vectorEmbeddingPolicy":{embeddings},"fullTextPolicy":{{"fullTextPaths":[{{"path":"/a"}}]}}"#
+        )
+    };
+    let place = "it can be in included, excluded and composite paths, and in no other index";
+    for (properties, more, reason) in [
+        ("1".to_owned(), String::new(), "is not a list: 1."),
+        ("[1]".to_owned(), String::new(), "'1' is invalid: its name is not a string."),
+        (r#"[{"name":"a"}]"#.to_owned(), String::new(), "its query is not a string."),
+        (r#"[{"query":"q"}]"#.to_owned(), String::new(), "its name is not a string."),
+        (format!("[{}]", many.join(",")), String::new(), "has 21 computed properties; 20 are"),
+        (
+            r#"[{"name":"a","query":"q"},{"name":"a","query":"r"}]"#.to_owned(),
+            String::new(),
+            "'a' is invalid: its name is there twice.",
+        ),
+        (named(""), String::new(), "its name has 1 to 255 bytes"),
+        (named(&"n".repeat(256)), String::new(), "its name has 1 to 255 bytes"),
+        (named("id"), String::new(), "that of a system property"),
+        (named("_ts"), String::new(), "that of a system property"),
+        (named("_self"), String::new(), "that of a system property"),
+        (named("pk"), String::new(), "the partition key starts with its name"),
+        (
+            format!(r#"[{{"name":"a","query":"{}"}}]"#, "q".repeat(4097)),
+            String::new(),
+            "its query has 4096 bytes at most",
+        ),
+        (named("a"), index(r#""spatialIndexes":[{"path":"/a/*","types":["Point"]}]"#), place),
+        (named("a"), index(r#""vectorIndexes":[{"path":"/a","type":"flat"}]"#), place),
+        (named("a"), index(r#""fullTextIndexes":[{"path":"/a"}]"#), place),
+    ] {
+        let error = refused(&with(&properties, &more));
+        assert_eq!(error.kind, ErrorKind::BadRequest);
+        assert!(error.message.contains(reason), "{}: {reason}", error.message);
+    }
+    made(&with(&named(&"n".repeat(255)), ""));
+    made(&with(&format!("[{}]", many[..20].join(",")), ""));
+    made(&with(
+        &named("a"),
+        r#","indexingPolicy":{"compositeIndexes":[[{"path":"/a"},{"path":"/b"}]]}"#,
+    ));
+}
+
+#[test]
+fn computed_properties_are_replaced_whole() {
+    let with = |list: &str| format!(r#"{{"id":"c","computedProperties":{list}}}"#);
+    let old = made(&with(r#"[{"name":"a","query":"q"},{"name":"b","query":"q"}]"#));
+    for (list, count) in [(r#"[{"name":"b","query":"r"}]"#, 1), ("[]", 0), ("null", 0)] {
+        let new = parse_replacement(&old, with(list).as_bytes(), false).unwrap();
+        assert_eq!(new.computed.len(), count, "{list}");
     }
 }

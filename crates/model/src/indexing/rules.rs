@@ -12,6 +12,8 @@
 //! At a value its own `/?` decides, else its own `/*`, else the nearest `/*`
 //! above it. `id` is in every index; what the server adds to an item is in none, but
 //! for `_ts`, which may be a member of a composite index.
+//! A computed property is in the index where a path names it; `/*` does not mean it.
+//! A stored property of the same name is not.
 //! A path with a tuple, `/a/[]/{b, c}/?`, is kept with the policy and has no
 //! entries: what it would find is found by reading the items.
 
@@ -34,10 +36,23 @@ pub const VALUE_BYTES_MAX: usize = 512;
 pub struct Rules {
     nodes: Vec<Node>,
     composites: Vec<Composite>,
+    /// The names of computed properties.
+    computed: Vec<String>,
+    /// The names at the top that have no entries, whatever the policy says.
+    left_out: Vec<String>,
     /// The members of composite indexes that are `_ts`.
     times: Vec<Slot>,
     is_on: bool,
     automatic: bool,
+}
+
+/// A computed property, as far as an index goes.
+#[derive(Clone, Copy, Debug)]
+pub struct Computed<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Whether it can have entries: it depends on nothing but what the user wrote.
+    pub has_entries: bool,
 }
 
 /// A place in the tree of paths.
@@ -72,6 +87,8 @@ pub(super) struct Place {
 impl Place {
     /// Where an item itself is.
     pub(super) const TOP: Place = Place { node: Some(0), inherited: false };
+    /// Where nothing is of interest.
+    pub(super) const NOWHERE: Place = Place { node: None, inherited: false };
 }
 
 /// A composite index.
@@ -91,12 +108,19 @@ impl Composite {
 }
 
 impl Rules {
-    /// The rules of a policy.
+    /// The rules of a policy, for items without computed properties.
     pub fn new(policy: &IndexingPolicy) -> Rules {
+        Rules::with_computed(policy, &[])
+    }
+
+    /// The rules of a policy.
+    pub fn with_computed(policy: &IndexingPolicy, computed: &[Computed<'_>]) -> Rules {
         let is_on = policy.mode != IndexingMode::None;
         let mut rules = Rules {
             nodes: vec![Node::default()],
             composites: Vec::new(),
+            computed: computed.iter().map(|property| property.name.to_owned()).collect(),
+            left_out: Vec::new(),
             times: Vec::new(),
             is_on,
             automatic: policy.automatic,
@@ -110,6 +134,9 @@ impl Rules {
             }
         }
         rules.settle_top();
+        for property in computed {
+            rules.settle_computed(*property);
+        }
         for members in &policy.composites {
             let members = members.iter().map(|member| (member.path.clone(), member.order));
             rules.add_composite(members.collect());
@@ -136,10 +163,7 @@ impl Rules {
     /// What does not depend on the policy.
     fn settle_top(&mut self) {
         for name in SYSTEM {
-            let place = self.named(0, name);
-            if let Some(node) = self.nodes.get_mut(place) {
-                *node = Node { itself: Some(false), below: Some(false), ..Node::default() };
-            }
+            self.leave_out(name);
         }
         let id = self.named(0, "id");
         if let Some(node) = self.nodes.get_mut(id) {
@@ -147,15 +171,35 @@ impl Rules {
         }
     }
 
+    /// `/*` does not mean a computed property.
+    fn settle_computed(&mut self, property: Computed<'_>) {
+        if !property.has_entries {
+            return self.leave_out(property.name);
+        }
+        let place = self.named(0, property.name);
+        if let Some(node) = self.nodes.get_mut(place) {
+            node.below.get_or_insert(false);
+        }
+    }
+
+    /// Nothing at or below the property `name` has an entry.
+    fn leave_out(&mut self, name: &str) {
+        self.left_out.push(name.to_owned());
+        let place = self.named(0, name);
+        if let Some(node) = self.nodes.get_mut(place) {
+            *node = Node { itself: Some(false), below: Some(false), ..Node::default() };
+        }
+    }
+
     /// What the server adds has no order that is of use, but for `_ts`; there are
-    /// no entries for an index over the others.
+    /// no entries for an index over the others, nor over what depends on them.
     fn add_composite(&mut self, members: Vec<(Path, Order)>) {
-        let is_system = |(path, _): &(Path, Order)| {
-            let is_known = |name: &String| SYSTEM.contains(&&name[..]);
+        let is_left_out = |(path, _): &(Path, Order)| {
+            let is_known = |name: &String| self.left_out.contains(name);
             path.segments().first().is_some_and(is_known) && path.segments() != [TIME]
         };
         let id = composite_id(&members);
-        if members.iter().any(is_system) || self.composites.iter().any(|known| known.id == id) {
+        if members.iter().any(is_left_out) || self.composites.iter().any(|known| known.id == id) {
             return;
         }
         let composite = self.composites.len();
@@ -200,6 +244,16 @@ impl Rules {
     /// Whether items are in the index unless a request says otherwise.
     pub fn is_automatic(&self) -> bool {
         self.automatic
+    }
+
+    /// Whether `name` is a computed property.
+    pub(super) fn is_computed(&self, name: &str) -> bool {
+        self.computed.iter().any(|known| known == name)
+    }
+
+    /// Whether anything at or below the property `name` can have an entry.
+    pub fn looks_at(&self, name: &str) -> bool {
+        !self.passes_over(self.under(Place::TOP, name))
     }
 
     /// The composite indexes that have entries.

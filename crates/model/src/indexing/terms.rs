@@ -9,6 +9,9 @@
 //! | an array, an object    | path and type only, *cut*                          |
 //! | an element of an array | as above, under the path with `[]`; equal ones once |
 //!
+//! Computed properties are given beside the text, and stand in front of what the
+//! text has under their names.
+//!
 //! For each composite index there is one term with all its members: bytes in
 //! descending order are inverted, what is missing is undefined, and each member
 //! is cut to its share of the 512 bytes.
@@ -72,8 +75,14 @@ pub struct Member {
 }
 
 impl Terms {
-    /// What the item with this text has in the index, if `ts` is its `_ts`.
-    pub fn of(text: &str, ts: Timestamp, rules: &Rules) -> serde_json::Result<Terms> {
+    /// What the item with this text and these computed properties has in the
+    /// index, if `ts` is its `_ts`.
+    pub fn of(
+        text: &str,
+        ts: Timestamp,
+        computed: &[(&str, Value)],
+        rules: &Rules,
+    ) -> serde_json::Result<Terms> {
         if !rules.is_on() {
             return Ok(Terms::default());
         }
@@ -90,6 +99,11 @@ impl Terms {
         reader.disable_recursion_limit();
         At { place: Place::TOP, path: None, walk: &mut walk }.deserialize(&mut reader)?;
         reader.end()?;
+        for (name, value) in computed {
+            spell_name(name, &mut walk.path);
+            walk.take_all(rules.under(Place::TOP, name), value);
+            walk.path.clear();
+        }
         walk.value.clear();
         order::write(&Value::Number(ts.0.into()), &mut walk.value);
         for slot in rules.times() {
@@ -226,6 +240,36 @@ impl Walk<'_> {
         self.take(place, path, true);
     }
 
+    /// Takes a value with everything in it.
+    fn take_all(&mut self, place: Place, value: &Value) {
+        if self.rules.passes_over(place) {
+            return;
+        }
+        let length = self.path.len();
+        match value {
+            Value::Undefined => {}
+            Value::String(text) => self.take_text(place, None, text),
+            Value::Array(values) => {
+                self.take_type(place, None, Type::Array);
+                spell_item(&mut self.path);
+                let place = self.rules.within(place);
+                for value in values {
+                    self.take_all(place, value);
+                }
+            }
+            Value::Object(members) => {
+                self.take_type(place, None, Type::Object);
+                for (name, value) in members {
+                    spell_name(name, &mut self.path);
+                    self.take_all(self.rules.under(place, name), value);
+                    self.path.truncate(length);
+                }
+            }
+            scalar => self.take_value(place, None, scalar),
+        }
+        self.path.truncate(length);
+    }
+
     fn finish(mut self) -> Terms {
         self.terms.sort_unstable();
         self.terms.dedup();
@@ -359,8 +403,10 @@ impl Visitor<'_> for Into<'_, '_> {
     }
 
     fn visit_str<E: Error>(self, name: &str) -> Result<Place, E> {
+        let is_hidden = self.walk.path.is_empty() && self.walk.rules.is_computed(name);
         spell_name(name, &mut self.walk.path);
-        Ok(self.walk.rules.under(self.place, name))
+        let rules = self.walk.rules;
+        Ok(if is_hidden { Place::NOWHERE } else { rules.under(self.place, name) })
     }
 }
 

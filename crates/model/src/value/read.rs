@@ -10,7 +10,7 @@ use super::{Number, Value};
 use crate::json::DEPTH_MAX;
 
 /// Reads JSON text, whoever wrote it. The text must be whole, and not nested
-/// deeper than 127 levels.
+/// deeper than items may be.
 pub fn read(text: &str) -> serde_json::Result<Value> {
     if depth(text) > DEPTH_MAX {
         return Err(serde::de::Error::custom("it is nested too deep"));
@@ -43,8 +43,7 @@ fn depth(text: &str) -> usize {
     deepest
 }
 
-/// The value of an item's text, which is valid and no deeper than items may be:
-/// one level more than [`read`] takes.
+/// The value of an item's text, which is valid and no deeper than items may be.
 pub fn read_item(text: &str) -> Value {
     let mut reader = serde_json::Deserializer::from_str(text);
     reader.disable_recursion_limit();

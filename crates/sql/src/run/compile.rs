@@ -3,6 +3,9 @@
 //! The container's items are not bound like other sources: what a query reads of
 //! them are fields, which are all taken out of the text at once. Everything else
 //! that FROM and JOIN bind is a variable, counted from the inside out.
+//!
+//! A computed property is a field, too: its expression is compiled once, apart from
+//! the query, and what the query reads of it is taken out of its value.
 
 use std::collections::HashSet;
 
@@ -14,6 +17,7 @@ use super::evaluate::{Run, Scope, refused};
 use super::extract::{Fields, Step};
 use super::program::{Code, OrderKey, Program, Select, Source};
 use super::stage;
+use crate::computed::{Computed, Property};
 use crate::functions::signature::signature;
 use crate::functions::{self, Body, Like, Setting};
 use crate::names::{has_aggregate, item_names, name_of, normal};
@@ -25,16 +29,10 @@ use crate::tree::{
 use crate::walk;
 
 impl Program {
-    /// The program of a query.
-    pub fn compile(request: &Request) -> Result<Program> {
+    /// The program of a query over items with these computed properties.
+    pub fn compile(request: &Request, computed: &Computed) -> Result<Program> {
         let query = &request.query;
-        let mut compiler = Compiler {
-            parameters: &request.parameters,
-            fields: Fields::default(),
-            names: Vec::new(),
-            depth: 0,
-            grouping: None,
-        };
+        let mut compiler = Compiler::new(&request.parameters, computed);
         let (mut select, order) = compiler.select(query)?;
         let stages = stage::take(&mut select, query);
         let amount = |count: &Count, clause| amount(count, &request.parameters, clause);
@@ -90,8 +88,9 @@ enum Meaning {
     Variable(usize),
 }
 
-struct Compiler<'q> {
+pub(super) struct Compiler<'q> {
     parameters: &'q Parameters,
+    computed: &'q Computed,
     fields: Fields,
     /// The names that can be seen, the innermost last.
     names: Vec<(String, Meaning)>,
@@ -112,7 +111,36 @@ struct Grouping {
     depth: usize,
 }
 
+static NO_PARAMETERS: Parameters = Parameters::new();
+
 impl<'q> Compiler<'q> {
+    fn new(parameters: &'q Parameters, computed: &'q Computed) -> Self {
+        Compiler {
+            parameters,
+            computed,
+            fields: Fields::default(),
+            names: Vec::new(),
+            depth: 0,
+            grouping: None,
+        }
+    }
+
+    /// The fields that some computed properties need, and which of them they are.
+    pub(super) fn properties(
+        computed: &'q Computed,
+        names: &[&str],
+    ) -> Result<(Fields, Vec<usize>)> {
+        let mut compiler = Compiler::new(&NO_PARAMETERS, computed);
+        let mut fields = Vec::with_capacity(names.len());
+        for name in names {
+            match compiler.field(vec![Step::Name((*name).to_owned())])? {
+                Code::Field(field) => fields.push(field),
+                _ => return Err(lost()),
+            }
+        }
+        Ok((compiler.fields, fields))
+    }
+
     fn select(&mut self, query: &'q Query) -> Result<(Select, Vec<OrderKey>)> {
         let (names_outside, depth_outside) = (self.names.len(), self.depth);
         let grouping_outside = self.grouping.take();
@@ -187,7 +215,7 @@ impl<'q> Compiler<'q> {
                 match root {
                     Meaning::Item(mut prefix) => {
                         prefix.append(&mut path);
-                        self.item_source(prefix, each)
+                        self.item_source(prefix, each)?
                     }
                     Meaning::Variable(level) => {
                         let code = through(self.variable(level), path);
@@ -216,20 +244,47 @@ impl<'q> Compiler<'q> {
     }
 
     /// The container, or a path of its items.
-    fn item_source(&mut self, path: Vec<Step>, each: bool) -> (Option<Source>, Meaning) {
+    fn item_source(&mut self, path: Vec<Step>, each: bool) -> Result<(Option<Source>, Meaning)> {
         if path.is_empty() && !each {
-            return (None, Meaning::Item(path));
+            return Ok((None, Meaning::Item(path)));
         }
-        let code = self.field(path);
-        (Some(bind(code, each)), Meaning::Variable(self.depth))
+        let code = self.field(path)?;
+        Ok((Some(bind(code, each)), Meaning::Variable(self.depth)))
     }
 
     fn meaning(&self, name: &str) -> Option<&Meaning> {
         self.names.iter().rev().find(|(known, _)| known == name).map(|(_, meaning)| meaning)
     }
 
-    fn field(&mut self, path: Vec<Step>) -> Code {
-        if path.is_empty() { Code::Whole } else { Code::Field(self.fields.add(path)) }
+    fn field(&mut self, path: Vec<Step>) -> Result<Code> {
+        let property = match path.first() {
+            None => {
+                self.fields.whole = true;
+                return Ok(Code::Whole);
+            }
+            Some(Step::Name(name)) => self.computed.find(name),
+            Some(Step::Place(_)) => None,
+        };
+        Ok(Code::Field(match property {
+            Some(property) => {
+                let property = self.property(property)?;
+                self.fields.add_computed(property, path)
+            }
+            None => self.fields.add(path),
+        }))
+    }
+
+    /// The number of a computed property. Its expression sees the item alone.
+    fn property(&mut self, property: &'q Property) -> Result<usize> {
+        if let Some(known) = self.fields.property(&property.name) {
+            return Ok(known);
+        }
+        let mut apart = Compiler::new(&NO_PARAMETERS, Computed::NONE);
+        apart.fields = std::mem::take(&mut self.fields);
+        apart.names.push((property.alias.clone(), Meaning::Item(Vec::new())));
+        let code = apart.expr(&property.expr);
+        self.fields = apart.fields;
+        Ok(self.fields.add_property(&property.name, code?))
     }
 
     fn variable(&self, level: usize) -> Code {
@@ -257,7 +312,7 @@ impl<'q> Compiler<'q> {
 
     fn named(&mut self, name: &str) -> Result<Code> {
         match self.meaning(name).cloned() {
-            Some(Meaning::Item(path)) => Ok(self.field(path)),
+            Some(Meaning::Item(path)) => self.field(path),
             Some(Meaning::Variable(level)) => Ok(self.variable(level)),
             None => Err(refused(&format!("Identifier '{name}' could not be resolved."))),
         }
@@ -386,7 +441,7 @@ impl<'q> Compiler<'q> {
                     path.push(step);
                     taken += 1;
                 }
-                self.field(path)
+                self.field(path)?
             }
             None => self.expr(of)?,
         };

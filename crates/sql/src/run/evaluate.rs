@@ -12,6 +12,7 @@ use dayfly_model::{Error, Result};
 
 use super::Item;
 use super::aggregate::GroupValues;
+use super::extract::{Computed, Fields};
 use super::program::Code;
 use crate::functions::{Body, Like, Setting, size};
 use crate::tree::{Operator, Sign};
@@ -140,8 +141,24 @@ pub(super) struct Loaded<'a> {
 }
 
 impl<'a> Loaded<'a> {
-    pub(super) fn new(item: &'a dyn Item, fields: Vec<Value>) -> Self {
-        Loaded { fields, item, whole: OnceCell::new() }
+    /// An item with all fields of a program.
+    pub(super) fn read(fields: &Fields, item: &'a dyn Item, run: &Run) -> Result<Self> {
+        let mut loaded = Loaded::stored(fields, item);
+        fields.computed().iter().try_for_each(|computed| loaded.compute(computed, run))?;
+        Ok(loaded)
+    }
+
+    /// The same without those that are computed.
+    pub(super) fn stored(fields: &Fields, item: &'a dyn Item) -> Self {
+        Loaded { fields: fields.read(item), item, whole: OnceCell::new() }
+    }
+
+    /// Adds the fields of a computed property.
+    pub(super) fn compute(&mut self, computed: &Computed, run: &Run) -> Result<()> {
+        let scope = Scope { run, item: Some(self), bound: None, group: None };
+        let value = computed.code.eval(&scope)?.into_owned();
+        computed.take(&storable(value), &mut self.fields);
+        Ok(())
     }
 
     fn whole(&self) -> &Value {
@@ -150,6 +167,22 @@ impl<'a> Loaded<'a> {
             self.item.render(&mut text);
             str::from_utf8(&text).map(read_item).unwrap_or_default()
         })
+    }
+}
+
+/// What could also be stored of a value: a number that is not finite could not.
+fn storable(value: Value) -> Value {
+    match value {
+        Value::Number(number) if !number.is_finite() => Value::Undefined,
+        Value::Array(values) => {
+            let values = values.into_iter().map(storable);
+            Value::Array(values.filter(Value::is_defined).collect())
+        }
+        Value::Object(members) => {
+            let members = members.into_iter().map(|(name, value)| (name, storable(value)));
+            Value::Object(members.filter(|(_, value)| value.is_defined()).collect())
+        }
+        other => other,
     }
 }
 

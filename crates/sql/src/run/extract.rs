@@ -2,12 +2,17 @@
 //!
 //! The paths of a program make a tree. The text is read along that tree; what
 //! no path leads to is read past, and nothing is built for it.
+//!
+//! A path that starts with a computed property leads into what that is for the item,
+//! which is computed from fields that are read before. To all others it is a field
+//! like any other.
 
 use std::fmt;
 
 use dayfly_model::value::Value;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
+use super::program::Code;
 use super::{Item, SYSTEM_PROPERTIES};
 
 /// One step into a value.
@@ -18,12 +23,30 @@ pub(super) enum Step {
 }
 
 /// The paths that a program reads.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Fields {
-    paths: Vec<Vec<Step>>,
+    /// Where each is, and in which computed property, if it is in one.
+    paths: Vec<(Option<usize>, Vec<Step>)>,
     root: Node,
     /// Which of them are system properties, and how they are called.
     system: Vec<(usize, String)>,
+    computed: Vec<Computed>,
+    /// The item is also read as a whole.
+    pub(super) whole: bool,
+}
+
+/// A computed property, and what is wanted of it.
+pub(super) struct Computed {
+    name: String,
+    pub(super) code: Code,
+    root: Node,
+}
+
+impl Computed {
+    /// Takes what is wanted out of its value.
+    pub(super) fn take(&self, value: &Value, found: &mut [Value]) {
+        self.root.take(value, found);
+    }
 }
 
 #[derive(Debug, Default)]
@@ -37,11 +60,12 @@ struct Node {
 impl Fields {
     /// The number of the field at a path, which has at least one step.
     pub(super) fn add(&mut self, path: Vec<Step>) -> usize {
+        let path = (None, path);
         if let Some(known) = self.paths.iter().position(|known| *known == path) {
             return known;
         }
         let field = self.paths.len();
-        match path.as_slice() {
+        match path.1.as_slice() {
             [Step::Name(name)] if SYSTEM_PROPERTIES.contains(&name.as_str()) => {
                 self.system.push((field, name.clone()));
             }
@@ -51,12 +75,47 @@ impl Fields {
         field
     }
 
-    /// The path of a field.
-    pub(super) fn path(&self, field: usize) -> &[Step] {
-        self.paths.get(field).map_or(&[], Vec::as_slice)
+    /// The same at a path that starts with a computed property.
+    pub(super) fn add_computed(&mut self, property: usize, path: Vec<Step>) -> usize {
+        let path = (Some(property), path);
+        if let Some(known) = self.paths.iter().position(|known| *known == path) {
+            return known;
+        }
+        let field = self.paths.len();
+        if let Some(computed) = self.computed.get_mut(property) {
+            computed.root.add(path.1.get(1..).unwrap_or_default(), field);
+        }
+        self.paths.push(path);
+        field
     }
 
-    /// The values at all paths, in their order.
+    /// The number of a computed property that is known already.
+    pub(super) fn property(&self, name: &str) -> Option<usize> {
+        self.computed.iter().position(|known| known.name == name)
+    }
+
+    /// The number of a new computed property.
+    pub(super) fn add_property(&mut self, name: &str, code: Code) -> usize {
+        self.computed.push(Computed { name: name.to_owned(), code, root: Node::default() });
+        self.computed.len() - 1
+    }
+
+    /// The computed properties.
+    pub(super) fn computed(&self) -> &[Computed] {
+        &self.computed
+    }
+
+    /// Whether anything is read that the server adds to an item.
+    pub(super) fn reads_system(&self) -> bool {
+        self.whole || !self.system.is_empty()
+    }
+
+    /// The path of a field.
+    pub(super) fn path(&self, field: usize) -> &[Step] {
+        self.paths.get(field).map_or(&[], |(_, path)| path.as_slice())
+    }
+
+    /// The values at all paths, in their order; those that are computed come later.
     pub(super) fn read(&self, item: &dyn Item) -> Vec<Value> {
         let mut found = vec![Value::Undefined; self.paths.len()];
         if !self.root.is_leaf() {

@@ -233,7 +233,7 @@ impl<'p> Page<'p> {
     pub fn add(&mut self, item: &dyn Item, tie: (u64, u64)) -> Result<Added> {
         self.run.next_item();
         let tie = self.program.tie(tie);
-        let loaded = Loaded::new(item, self.program.fields.read(item));
+        let loaded = Loaded::read(&self.program.fields, item, &self.run)?;
         self.add_rows(Some(&loaded), tie)
     }
 
@@ -569,7 +569,7 @@ impl Program {
     /// same for all its rows.
     pub fn sort_key(&self, item: &dyn Item) -> Result<Vec<u8>> {
         let run = Run::new(Setting { now: Timestamp(0), plane: false }, 0);
-        let loaded = Loaded::new(item, self.fields.read(item));
+        let loaded = Loaded::read(&self.fields, item, &run)?;
         sort_key(self, &Scope { run: &run, item: Some(&loaded), bound: None, group: None })
     }
 

@@ -4,8 +4,9 @@ use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
 use super::*;
-use crate::Request;
+use crate::{Computed, Request};
 
+mod computed;
 mod hostile;
 mod paging;
 mod sieve;
@@ -44,7 +45,7 @@ fn documents(list: &Json) -> Vec<Document> {
 
 fn program(query: &str, parameters: Json) -> Result<Program, Error> {
     let body = json!({ "query": query, "parameters": parameters });
-    Program::compile(&Request::read(body.to_string().as_bytes())?)
+    Program::compile(&Request::read(body.to_string().as_bytes())?, Computed::NONE)
 }
 
 /// The document with which a page starts, and how.

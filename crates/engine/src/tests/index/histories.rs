@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::{directed, only};
 use crate::operation::{Act, Indexing};
+use crate::tests::computed;
 use crate::tests::server::{Crash, Kind, Server, write};
 
 /// A generator of numbers; the same seed gives the same ones.
@@ -51,11 +52,34 @@ impl Random {
             _ => json!({"automatic": false}),
         };
         if self.below(2) == 0 {
-            let last = ["/c/a", "/_ts"][usize::try_from(self.below(2)).unwrap()];
+            let first = self.one_of(["/a", "/low", "/a", "/low/x"]);
+            let last = self.one_of(["/c/a", "/_ts", "/b", "/_ts"]);
             policy["compositeIndexes"] =
-                json!([[{"path": "/a"}, {"path": last, "order": "descending"}]]);
+                json!([[{"path": first}, {"path": last, "order": "descending"}]]);
         }
         policy
+    }
+
+    /// A policy that may name a computed property, and such properties.
+    fn definition(&mut self) -> (Value, Value) {
+        let mut policy = self.policy();
+        let path = self.one_of(["/low/?", "/low/*", "/low/x/?", "/low/y/[]/?"]);
+        match policy.get_mut("includedPaths").and_then(Value::as_array_mut) {
+            Some(paths) if self.below(4) > 0 => paths.push(json!({"path": path})),
+            Some(_) => {}
+            None => policy["includedPaths"] = json!([{"path": "/*"}, {"path": path}]),
+        }
+        let name = self.one_of(["a", "low", "low", "low"]);
+        let query = self.one_of(computed::QUERIES);
+        let computed = match self.below(3) {
+            0 => json!([]),
+            _ => json!([{"name": name, "query": query}]),
+        };
+        (policy, computed)
+    }
+
+    fn one_of(&mut self, list: [&'static str; 4]) -> &'static str {
+        list[usize::try_from(self.below(4)).unwrap()]
     }
 }
 
@@ -89,7 +113,8 @@ fn play(kind: Kind, seed: u64, steps: usize) {
                 server.purge();
             }
             14 => {
-                server.try_policy(Some(30), &random.policy()).unwrap();
+                let (policy, computed) = random.definition();
+                server.try_definition(Some(30), &policy, &computed).unwrap();
             }
             15..18 => {
                 server.rebuild(1 + usize::try_from(random.below(3)).unwrap());
@@ -148,7 +173,8 @@ fn a_policy_changes_under_load() {
         for round in 0..300 {
             server.wall().set(1000 + round);
             // Too many at once are refused.
-            let _ = server.try_policy(Some(3), &random.policy());
+            let (policy, computed) = random.definition();
+            let _ = server.try_definition(Some(3), &policy, &computed);
         }
         over.store(true, Ordering::SeqCst);
     });

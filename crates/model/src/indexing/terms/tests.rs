@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::super::rules::path_id;
+use super::super::rules::{Computed, path_id};
 use super::super::{IndexingPolicy, Step};
 use super::*;
 use crate::value;
@@ -17,7 +17,7 @@ fn policy(text: &str) -> IndexingPolicy {
 }
 
 fn terms(policy_text: &str, item: &str) -> Terms {
-    Terms::of(item, TS, &Rules::new(&policy(policy_text))).unwrap()
+    Terms::of(item, TS, &[], &Rules::new(&policy(policy_text))).unwrap()
 }
 
 /// A path as `a.b.[]`.
@@ -132,7 +132,7 @@ fn a_composite_term_has_all_members_in_their_order() {
     let rules = Rules::new(&policy(COMPOSITE));
     let [composite] = rules.composites() else { panic!() };
     let value = |item: &str| {
-        let terms = Terms::of(item, TS, &rules).unwrap();
+        let terms = Terms::of(item, TS, &[], &rules).unwrap();
         let [term] = &terms.composites[..] else { panic!("{terms:?}") };
         (term.bytes()[8..].to_vec(), term.is_cut())
     };
@@ -175,7 +175,7 @@ fn composites_over_what_the_server_adds_and_those_that_are_there_have_no_terms()
             [{"path":"/a/?"},{"path":"/b"}],[{"path":"/a","order":"descending"},{"path":"/b"}]]}"#,
     ));
     assert_eq!(rules.composites().len(), 2);
-    assert_eq!(Terms::of("{}", TS, &rules).unwrap().composites.len(), 2);
+    assert_eq!(Terms::of("{}", TS, &[], &rules).unwrap().composites.len(), 2);
 }
 
 #[test]
@@ -185,7 +185,7 @@ fn when_an_item_was_written_can_be_a_member() {
     ));
     assert!(rules.has_times() && !rules.is_indexed(&steps("_ts")));
     let value = |ts: u64, item: &str| {
-        let terms = Terms::of(item, Timestamp(ts), &rules).unwrap();
+        let terms = Terms::of(item, Timestamp(ts), &[], &rules).unwrap();
         terms.composites[0].bytes()[8..].to_vec()
     };
     let ordered =
@@ -195,6 +195,35 @@ fn when_an_item_was_written_can_be_a_member() {
     assert_eq!(members[0].bytes, order::key(&Value::from(7i64)));
     // It is the server's, whatever an item says.
     assert_eq!(value(7, r#"{"_ts":3,"a":1}"#), ordered[0]);
+}
+
+#[test]
+fn which_computed_properties_have_terms() {
+    let item = r#"{"id":"x","low":"STORED","b":1}"#;
+    let computed = [("low", value::read(r#"["x",{"d":1}]"#).unwrap())];
+    let id = ("id", r#""x""#);
+    let all: &[_] =
+        &[id, ("b", "1"), ("low", "["), ("low.[]", r#""x""#), ("low.[]", "{"), ("low.[].d", "1")];
+    for (paths, has_entries, expected_terms) in [
+        ("", true, &[id, ("b", "1")][..]),
+        (r#",{"path":"/low/*"}"#, true, all),
+        (r#",{"path":"/low/?"}"#, true, &[id, ("b", "1"), ("low", "[")]),
+        (r#",{"path":"/low/[]/d/?"}"#, true, &[id, ("b", "1"), ("low.[].d", "1")]),
+        (r#",{"path":"/low/*"}"#, false, &[id, ("b", "1")]),
+    ] {
+        let policy = policy(&format!(
+            r#"{{"includedPaths":[{{"path":"/*"}}{paths}],"compositeIndexes":[[{{"path":"/low"}},{{"path":"/b"}}]]}}"#
+        ));
+        let rules = Rules::with_computed(&policy, &[Computed { name: "low", has_entries }]);
+        let terms = Terms::of(item, TS, &computed, &rules).unwrap();
+        assert_eq!(terms.values, expected(expected_terms), "{paths} {has_entries}");
+        assert_eq!(terms.composites.len(), usize::from(has_entries));
+        // A composite index alone is reason enough to look.
+        assert_eq!(rules.looks_at("low"), has_entries);
+    }
+    let rules = Rules::with_computed(&policy("{}"), &[Computed { name: "low", has_entries: true }]);
+    assert!(!rules.looks_at("low") && rules.looks_at("b"));
+    assert!(!rules.is_indexed(&steps("low")) && !rules.is_indexed(&steps("low.a")));
 }
 
 #[test]
@@ -288,10 +317,34 @@ proptest! {
         let value = value::read(&item).unwrap();
         let mut expected = BTreeSet::new();
         naive(&value, &mut Vec::new(), &policy, &mut expected);
-        let found = Terms::of(&item, TS, &Rules::new(&policy)).unwrap();
+        let found = Terms::of(&item, TS, &[], &Rules::new(&policy)).unwrap();
         prop_assert_eq!(&found.values, &expected.into_iter().collect::<Vec<_>>());
         let paths: BTreeSet<&[u8]> = found.values.iter().map(Term::path).collect();
         prop_assert_eq!(found.paths().collect::<Vec<_>>(), paths.into_iter().collect::<Vec<_>>());
+    }
+
+    /// A computed `a` has the terms that a stored one would have, whatever is
+    /// stored as `a`; but for `/*`, which does not mean it.
+    #[test]
+    fn computed_values_stand_in_front_of_stored_ones(
+        text in policies(),
+        item in item(),
+        stored in json_value(),
+    ) {
+        let mut policy = policy(&text);
+        policy.composites = self::policy(COMPOSITE).composites;
+        let computed = [Computed { name: "a", has_entries: true }];
+        let rules = Rules::with_computed(&policy, &computed);
+        let whole = super::super::IndexPath::parse("/a/*").unwrap();
+        if !policy.included.contains(&whole) && !policy.excluded.contains(&whole) {
+            policy.excluded.push(whole);
+        }
+        let expected = Terms::of(&item, TS, &[], &Rules::new(&policy)).unwrap();
+        let value = value::read(&item).unwrap();
+        let mut hidden: serde_json::Value = serde_json::from_str(&item).unwrap();
+        hidden["a"] = stored;
+        let computed = [("a", value.property("a").clone())];
+        prop_assert_eq!(Terms::of(&hidden.to_string(), TS, &computed, &rules).unwrap(), expected);
     }
 
     #[test]
@@ -311,7 +364,7 @@ proptest! {
             let item = value::read(item).unwrap();
             (order::key(item.property("a")), order::key(item.property("b").property("c")))
         };
-        let term = |item: &str| Terms::of(item, TS, &rules).unwrap().composites.remove(0);
+        let term = |item: &str| Terms::of(item, TS, &[], &rules).unwrap().composites.remove(0);
         let (left_key, right_key) = (key(&left), key(&right));
         let expected = left_key.0.cmp(&right_key.0).then(right_key.1.cmp(&left_key.1));
         let (left, right) = (term(&left), term(&right));

@@ -71,7 +71,7 @@ fn carry_out(body: &[u8]) -> Result<(), Error> {
     let request = Request::read(body)?;
     let key = PartitionKeyDefinition::parse(&json!({"paths": ["/pk"]})).unwrap();
     let _ = plan(&request.query, &request.parameters, &key, &[], Feature::ALL);
-    let program = Program::compile(&request)?;
+    let program = Program::compile(&request, &Computed::default())?;
     program.sieve();
     program.facts();
     let list = json!([

@@ -1,0 +1,122 @@
+//! `computedProperties`: properties that items do not store, but that are
+//! computed from what they store. Each has a name and a query.
+//!
+//! | rule                          |                                              |
+//! |-------------------------------|----------------------------------------------|
+//! | how many                      | 20                                           |
+//! | name                          | each once, 255 bytes; not `id`, none of the  |
+//! |                               | system's, not where the partition key starts |
+//! | query                         | 4096 bytes; what it may say is judged by     |
+//! |                               | those who know the language                  |
+//! | spatial, vector and text index| not on a computed property                   |
+//!
+//! A query that names the partition key is led to its partition by what is
+//! stored, so nothing else may have its name.
+
+use serde_json::{Value, json};
+
+use super::ContainerDefinition;
+use crate::error::{Error, Result};
+use crate::indexing::Segment;
+use crate::json::Path;
+
+/// How many computed properties a container may have.
+const COMPUTED_MAX: usize = 20;
+/// How long a name may be, in bytes.
+const NAME_BYTES_MAX: usize = 255;
+/// How long a query may be, in bytes.
+const QUERY_BYTES_MAX: usize = 4096;
+
+const RESERVED: [&str; 6] = ["id", "_rid", "_self", "_etag", "_attachments", "_ts"];
+
+/// A property that is computed from the others of an item.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ComputedProperty {
+    /// Its name, at the top of an item.
+    pub name: String,
+    /// `SELECT VALUE <expression> FROM c`
+    pub query: String,
+}
+
+impl ComputedProperty {
+    /// Reads `computedProperties`; absent is empty.
+    pub fn read_list(list: Option<&Value>) -> Result<Vec<ComputedProperty>> {
+        let entries = match list {
+            None => return Ok(Vec::new()),
+            Some(Value::Array(entries)) => entries,
+            Some(other) => {
+                return Err(Error::bad_request(format!(
+                    "The container's 'computedProperties' is not a list: {other}."
+                )));
+            }
+        };
+        if entries.len() > COMPUTED_MAX {
+            return Err(Error::bad_request(format!(
+                "The container has {} computed properties; {COMPUTED_MAX} are allowed.",
+                entries.len()
+            )));
+        }
+        let properties = entries.iter().map(Self::read).collect::<Result<Vec<_>>>()?;
+        for (number, property) in properties.iter().enumerate() {
+            if properties.iter().take(number).any(|earlier| earlier.name == property.name) {
+                return Err(property.invalid("its name is there twice"));
+            }
+        }
+        Ok(properties)
+    }
+
+    fn read(entry: &Value) -> Result<ComputedProperty> {
+        let text = |member: &str| match entry.get(member) {
+            Some(Value::String(text)) => Ok(text.clone()),
+            _ => Err(Error::bad_request(format!(
+                "The computed property '{entry}' is invalid: its {member} is not a string."
+            ))),
+        };
+        let property = ComputedProperty { name: text("name")?, query: text("query")? };
+        let ComputedProperty { name, query } = &property;
+        if name.is_empty() || name.len() > NAME_BYTES_MAX {
+            return Err(property.invalid(&format!("its name has 1 to {NAME_BYTES_MAX} bytes")));
+        }
+        if RESERVED.contains(&name.as_str()) {
+            return Err(property.invalid("its name is that of a system property"));
+        }
+        if query.len() > QUERY_BYTES_MAX {
+            return Err(property.invalid(&format!("its query has {QUERY_BYTES_MAX} bytes at most")));
+        }
+        Ok(property)
+    }
+
+    /// As it is written.
+    pub fn to_json(&self) -> Value {
+        json!({"name": self.name, "query": self.query})
+    }
+
+    fn invalid(&self, reason: &str) -> Error {
+        let name: String = self.name.chars().take(NAME_BYTES_MAX).collect();
+        Error::bad_request(format!("The computed property '{name}' is invalid: {reason}."))
+    }
+}
+
+/// What the computed properties of a container and its other members say about
+/// each other.
+pub(super) fn check_together(definition: &ContainerDefinition) -> Result<()> {
+    for property in &definition.computed {
+        let name = property.name.as_str();
+        let leads = |path: &Path| path.segments().first().is_some_and(|first| first == name);
+        if definition.partition_key.paths.iter().any(leads) {
+            return Err(property.invalid("the partition key starts with its name"));
+        }
+        let indexing = &definition.indexing;
+        let first = Segment::Name(name.to_owned());
+        let has_special =
+            indexing.spatial.iter().any(|index| index.path.segments.first() == Some(&first))
+                || indexing.vectors.iter().any(|index| leads(&index.path))
+                || indexing.full_texts.iter().any(|index| leads(&index.path));
+        if has_special {
+            return Err(property.invalid(
+                "it can be in included, excluded and composite paths, and in no other index",
+            ));
+        }
+    }
+    Ok(())
+}
