@@ -7,7 +7,8 @@
 //! rows.rs        FROM, JOIN and WHERE: an item -> its rows; subqueries
 //! aggregate.rs   COUNT, SUM and their like; groups
 //! page.rs        rows -> one page of the answer
-//! sieve.rs       what an index can say of the items that a query wants
+//! sieve.rs       what an index can say of the items that a query wants, and span.rs
+//!                the same for people
 //! ```
 //!
 //! Who calls it brings the items one by one, in an order of its own, and says
@@ -22,10 +23,11 @@ mod page;
 mod program;
 mod rows;
 mod sieve;
+mod span;
 
 use dayfly_model::value::Value;
 
-pub use self::page::{Added, After, Finished, Limits, Page, Resume, SortPlace};
+pub use self::page::{Added, After, Finished, Held, Holds, Limits, Page, Resume, SortPlace};
 pub use self::program::{OrderKey, Program, Style};
 pub use self::sieve::{IndexStep, Sieve, Span};
 

@@ -110,6 +110,32 @@ pub struct Finished {
     /// How the next page starts, if there may be one. For an answer in the
     /// order of the items it starts with the item that found the page full.
     pub resume: Option<Resume>,
+    /// What was in memory before anything could be written.
+    pub held: Held,
+}
+
+/// What a page had to keep in memory before anything could be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// What it is.
+    pub what: Holds,
+    /// How many there were at the end.
+    pub count: usize,
+    /// How many bytes they had.
+    pub bytes: usize,
+}
+
+/// What a page keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holds {
+    /// Nothing: each row is written when it is found.
+    Nothing,
+    /// Rows that are put in order, as many as the page can have.
+    SortedRows,
+    /// Groups and their aggregates.
+    Groups,
+    /// Rows that were not there before.
+    DistinctRows,
 }
 
 /// A page on its way.
@@ -287,6 +313,7 @@ impl<'p> Page<'p> {
 
     /// The page.
     pub fn finish(mut self) -> Result<Finished> {
+        let held = self.held();
         let more = match std::mem::replace(&mut self.gathered, Gathered::Nothing) {
             Gathered::Nothing => self.full,
             Gathered::Ordered(last, _) => {
@@ -306,7 +333,17 @@ impl<'p> Page<'p> {
             Gathered::Sorted(sorted, cut) => self.write_sorted(sorted, cut),
         };
         let resume = (more && self.resume.take != Some(0)).then_some(self.resume);
-        Ok(Finished { rows: self.rows, count: self.count, resume })
+        Ok(Finished { rows: self.rows, count: self.count, resume, held })
+    }
+
+    fn held(&self) -> Held {
+        let (what, count) = match &self.gathered {
+            Gathered::Nothing | Gathered::Ordered(..) => (Holds::Nothing, 0),
+            Gathered::Groups(groups) => (Holds::Groups, groups.count()),
+            Gathered::Sorted(sorted, _) => (Holds::SortedRows, sorted.len()),
+            Gathered::Distinct(_, found) => (Holds::DistinctRows, found.len()),
+        };
+        Held { what, count, bytes: self.run.kept() }
     }
 
     fn write_groups(&mut self, groups: Groups) -> Result<()> {
