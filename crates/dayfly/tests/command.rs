@@ -170,7 +170,7 @@ fn a_query_is_explained() {
     let ask = ["my shop/carts", "SELECT VALUE c.id FROM c WHERE c.ttl = 30", "--explain"];
     let plan = prints(&server, "query", &ask);
     for line in
-        ["way         scan\n", "entries     2, 0 of them dead\n", "answer      1 rows, 3 B\n"]
+        ["way         scan\n", "entries     2, 0 of them dead\n", "answer      1 row, 3 B\n"]
     {
         assert!(plan.contains(line), "{line}: {plan}");
     }

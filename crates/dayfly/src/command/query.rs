@@ -130,7 +130,11 @@ fn in_memory(memory: &Value) -> String {
 
 fn rows_told(answer: &Value) -> String {
     let more = if answer["more"] == true { ", and more on other pages" } else { "" };
-    format!("{} rows, {}{more}", count(&answer["rows"]), bytes(&answer["bytes"]))
+    let rows = match count(&answer["rows"]) {
+        1 => "1 row".to_owned(),
+        rows => format!("{rows} rows"),
+    };
+    format!("{rows}, {}{more}", bytes(&answer["bytes"]))
 }
 
 fn indexes(access: &Value) -> String {
