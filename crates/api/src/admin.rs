@@ -2,13 +2,14 @@
 
 use std::borrow::Cow;
 
-use dayfly_engine::operation::{ClockStep as Step, ContainerScope, Operation};
+use dayfly_engine::operation::{ClockStep as Step, ContainerScope, Operation, QueryItems};
 use dayfly_engine::ttl::FORECAST_BUCKETS_MAX;
 use dayfly_model::partition_key::PartitionKey;
 use dayfly_model::ttl::{ContainerTtl, TTL_MAX};
 use dayfly_model::{Error, Result};
 use serde_json::Value;
 
+use crate::auth::Access;
 use crate::operation::{Request, verb, wrong_verb};
 use crate::parameters::Parameters;
 use crate::route;
@@ -16,6 +17,16 @@ use crate::route;
 /// A forecast tells the next day by the hour, unless asked for something else.
 const FORECAST_BUCKETS: u32 = 24;
 const FORECAST_BUCKET_SECONDS: u32 = 3600;
+
+/// Whether a key that only reads may send this. An explained query changes
+/// nothing.
+pub(crate) fn access(method: &str, call: &[Cow<'_, str>]) -> Access {
+    match (method, call) {
+        ("GET" | "HEAD", _) => Access::Read,
+        ("POST", [query, explain]) if query == "query" && explain == "explain" => Access::Read,
+        _ => Access::Write,
+    }
+}
 
 /// What a call asks for.
 pub(crate) fn read(request: &Request<'_>, call: &[Cow<'_, str>]) -> Result<Operation> {
@@ -29,13 +40,10 @@ pub(crate) fn read(request: &Request<'_>, call: &[Cow<'_, str>]) -> Result<Opera
             if verb != "GET" {
                 return Err(wrong_verb(request.method));
             }
-            let at = ContainerScope {
-                database: (*database).to_owned(),
-                container: (*container).to_owned(),
-                ..ContainerScope::default()
-            };
-            view.read(at, request.query)
+            view.read(named(database, container), request.query)
         }
+        (["query", "explain"], "POST") => explain(request.body).map(Operation::ExplainQuery),
+        (["query", "explain"], _) => Err(wrong_verb(request.method)),
         (["purge", "run"], "POST") => Ok(Operation::RunPurge { container: scope(request.body)? }),
         (["purge", "pause"], "POST") => {
             Ok(Operation::PausePurge { container: scope(request.body)? })
@@ -45,6 +53,40 @@ pub(crate) fn read(request: &Request<'_>, call: &[Cow<'_, str>]) -> Result<Opera
         }
         (["purge", "run" | "pause" | "resume"], _) => Err(wrong_verb(request.method)),
         _ => Err(route::unknown()),
+    }
+}
+
+/// The query that is to be explained: whatever part of the container its filter
+/// leads to, and also without an index.
+fn explain(body: &[u8]) -> Result<QueryItems> {
+    let refused = || {
+        Error::bad_request(
+            "The body must be {\"container\":\"database/container\",\"query\":\"SELECT …\"}, and may \
+             have \"parameters\":[{\"name\":\"@a\",\"value\":1}].",
+        )
+    };
+    let body: Value = serde_json::from_slice(body).map_err(|_| refused())?;
+    let Value::Object(mut body) = body else { return Err(refused()) };
+    let Some(Value::String(container)) = body.remove("container") else { return Err(refused()) };
+    let (database, container) = container.split_once('/').ok_or_else(refused)?;
+    let is_known = |name: &String| name == "query" || name == "parameters";
+    if !body.contains_key("query") || !body.keys().all(is_known) {
+        return Err(refused());
+    }
+    Ok(QueryItems {
+        at: named(database, container),
+        query: Value::Object(body).to_string().into_bytes(),
+        cross_partition: true,
+        scan: true,
+        ..QueryItems::default()
+    })
+}
+
+fn named(database: &str, container: &str) -> ContainerScope {
+    ContainerScope {
+        database: database.to_owned(),
+        container: container.to_owned(),
+        ..ContainerScope::default()
     }
 }
 

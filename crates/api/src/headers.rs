@@ -53,6 +53,10 @@ pub(crate) mod name {
         HeaderName::from_static("x-ms-documentdb-query-enable-scan");
     pub(crate) const QUERY_METRICS: HeaderName =
         HeaderName::from_static("x-ms-documentdb-populatequerymetrics");
+    pub(crate) const INDEX_METRICS: HeaderName =
+        HeaderName::from_static("x-ms-cosmos-populateindexmetrics");
+    pub(crate) const INDEX_METRICS_V2: HeaderName =
+        HeaderName::from_static("x-ms-cosmos-populateindexmetrics-v2");
     pub(crate) const END_EPK: HeaderName = HeaderName::from_static("x-ms-end-epk");
     pub(crate) const INDEXING_DIRECTIVE: HeaderName =
         HeaderName::from_static("x-ms-indexing-directive");

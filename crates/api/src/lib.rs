@@ -5,6 +5,7 @@
 
 mod account;
 mod admin;
+mod advice;
 mod auth;
 mod headers;
 mod metrics;
@@ -110,7 +111,7 @@ impl Api {
         let segments = route::segments(path)?;
         match route::resource(&segments)? {
             Resource::Ready | Resource::Alive | Resource::Certificate | Resource::Metrics => Ok(()),
-            Resource::Admin(_) => self.check_admin(&request, secure),
+            Resource::Admin(call) => self.check_admin(&request, call, secure),
             _ => self.check_signature(&request, path, &segments),
         }
     }
@@ -192,22 +193,23 @@ impl Api {
                 Said::text("text/plain; version=0.0.4", text)
             }
             Resource::Admin(call) => {
-                self.check_admin(request, secure)?;
+                self.check_admin(request, call, secure)?;
                 Said::Operation(self.engine.run(admin::read(request, call)?))
             }
             _ => return Ok(None),
         }))
     }
 
-    fn check_admin(&self, request: &Request<'_>, secure: bool) -> Result<()> {
+    fn check_admin(
+        &self,
+        request: &Request<'_>,
+        call: &[Cow<'_, str>],
+        secure: bool,
+    ) -> Result<()> {
         if !self.settings.loopback && !self.settings.admin_public {
             return Err(route::unknown());
         }
-        let access = match request.method {
-            "GET" | "HEAD" => Access::Read,
-            _ => Access::Write,
-        };
-        self.check_bearer(request, secure, access)
+        self.check_bearer(request, secure, admin::access(request.method, call))
     }
 
     /// The key itself stands in the request, so other machines send it over

@@ -3,8 +3,8 @@
 
 use bytes::Bytes;
 use dayfly_engine::operation::{
-    Act, Condition, ContainerScope, Feed, Indexing, ItemAddress, Operation, Page, Part, PlanQuery,
-    QueryFeed, QueryItems, Replacement, WriteItem,
+    Act, AdviceForm, Condition, ContainerScope, Feed, Indexing, ItemAddress, Operation, Page, Part,
+    PlanQuery, QueryFeed, QueryItems, Replacement, WriteItem,
 };
 use dayfly_model::epk::{self, Epk};
 use dayfly_model::json::{self, ObjectText};
@@ -252,7 +252,20 @@ fn query_items(request: &Request<'_>, at: ContainerScope) -> Result<Operation> {
         scan: headers.flag(&name::ENABLE_SCAN)?,
         metrics: headers.flag(&name::QUERY_METRICS)?,
         direct: headers.flag(&name::DIRECT_EXECUTION)?,
+        advice: advice_form(request)?,
     }))
+}
+
+/// Whether it is asked which indexes a query uses, and in which form. Of both
+/// forms the newer one counts.
+fn advice_form(request: &Request<'_>) -> Result<Option<AdviceForm>> {
+    let second = request.headers.flag(&name::INDEX_METRICS_V2)?;
+    let first = request.headers.flag(&name::INDEX_METRICS)?;
+    Ok(match (first, second) {
+        (_, true) => Some(AdviceForm::Second),
+        (true, false) => Some(AdviceForm::First),
+        (false, false) => None,
+    })
 }
 
 fn query_feed(request: &Request<'_>, feed: Feed) -> Result<Operation> {

@@ -16,6 +16,8 @@ use http::header::{DATE, ETAG, HeaderMap, HeaderName, HeaderValue};
 use http::{Response, StatusCode};
 use percent_encoding::{AsciiSet, CONTROLS, percent_encode};
 
+use crate::advice;
+
 const ACTIVITY_ID: HeaderName = HeaderName::from_static("x-ms-activity-id");
 const ALT_CONTENT_PATH: HeaderName = HeaderName::from_static("x-ms-alt-content-path");
 const CONTENT_PATH: HeaderName = HeaderName::from_static("x-ms-content-path");
@@ -24,6 +26,7 @@ const COSMOS_LLSN: HeaderName = HeaderName::from_static("x-ms-cosmos-llsn");
 const GLOBAL_LSN: HeaderName = HeaderName::from_static("x-ms-global-committed-lsn");
 const INDEX_PROGRESS: HeaderName =
     HeaderName::from_static("x-ms-documentdb-collection-index-transformation-progress");
+const INDEX_UTILIZATION: HeaderName = HeaderName::from_static("x-ms-cosmos-index-utilization");
 const ITEM_COUNT: HeaderName = HeaderName::from_static("x-ms-item-count");
 const ITEM_LSN: HeaderName = HeaderName::from_static("x-ms-item-lsn");
 const LSN: HeaderName = HeaderName::from_static("lsn");
@@ -173,6 +176,9 @@ fn succeed(response: &mut Response<Pieces>, success: Success, context: &Context<
     }
     if let Some(figures) = &success.query {
         take(headers, QUERY_METRICS, metrics(figures, context.duration));
+    }
+    if let Some((form, advice)) = success.advice {
+        take(headers, INDEX_UTILIZATION, advice::write(form, advice));
     }
     if let Some(min) = success.throughput_min {
         headers.insert(MIN_THROUGHPUT, min.into());

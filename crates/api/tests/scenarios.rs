@@ -6,6 +6,7 @@
 //! ```text
 //! # Comments say what is proven.
 //! strict                         at the top: open the server in strict mode
+//! lenient-order-by               at the top: sort without an index, too
 //! one-bucket                     at the top: the script pins ranges, so a container has one bucket
 //! ttl-change-delay 60            at the top: a change of the default counts 60 seconds later
 //! ttl-change-guard 10            at the top: one that expires over 10 % must be confirmed
@@ -30,6 +31,7 @@
 //! > 204 <empty>                  ... or nothing
 //! > 404                          ... or the status alone
 //! > etag: <any>                  a header of the answer; `<absent>`: not there
+//! > x-a: base64 {"b":1}          ... or `escaped`: a header's value, decoded
 //! let e = etag                   keeps a header, or `body.a.0.b`
 //! ```
 //!

@@ -1,9 +1,10 @@
 //! Commands: what `dayfly` does instead of serving.
 //!
-//! A command asks the admin API of a server that runs, and shows the answer to
-//! a person, or as it is with `--json`.
+//! A command asks a server that runs, and shows the answer to a person, or as it
+//! is with `--json`.
 
 mod client;
+mod query;
 mod show;
 
 use std::io::{self, Write as _};
@@ -14,6 +15,7 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
 use self::client::Client;
+use self::query::Query;
 
 /// What to do instead of serving.
 #[derive(Clone, Debug, Subcommand)]
@@ -21,6 +23,8 @@ pub(crate) enum Command {
     /// Shows time to live in a running server: how it stands, what expires
     /// when, and why.
     Ttl(Ttl),
+    /// Shows what a query finds in a running server, or how it finds it.
+    Query(Query),
 }
 
 /// Time to live in a running server.
@@ -180,28 +184,46 @@ impl Ask {
     }
 }
 
-impl Command {
-    /// Asks, and prints the answer; or says in a sentence why there is none.
-    pub(crate) fn run(self) -> Result<(), String> {
-        let Command::Ttl(Ttl { ask, server }) = self;
-        let client = Client::new(&server.endpoint, server.key, server.ca.as_deref())?;
-        let (path, body) = ask.request();
-        let answer = client.ask(&path, body.as_ref())?;
-        if server.json {
-            return print(&format!("{answer}\n"));
+impl Server {
+    fn client(&self) -> Result<Client, String> {
+        Client::new(&self.endpoint, self.key.clone(), self.ca.as_deref())
+    }
+
+    /// Prints an answer of the admin API, as it is or as `show` shows it.
+    fn print(&self, answer: &str, show: impl FnOnce(&Value) -> String) -> Result<(), String> {
+        if self.json {
+            return print(&format!("{answer}\n")).map(drop);
         }
-        let value = serde_json::from_str(&answer)
-            .map_err(|_| "The server's answer is not JSON: is it a dayfly?".to_owned())?;
-        print(&ask.show(&value))
+        let value = serde_json::from_str(answer).map_err(|_| not_json())?;
+        print(&show(&value)).map(drop)
     }
 }
 
-fn print(text: &str) -> Result<(), String> {
+fn not_json() -> String {
+    "The server's answer is not JSON: is it a dayfly?".to_owned()
+}
+
+impl Command {
+    /// Asks, and prints the answer; or says in a sentence why there is none.
+    pub(crate) fn run(self) -> Result<(), String> {
+        match self {
+            Command::Ttl(Ttl { ask, server }) => {
+                let (path, body) = ask.request();
+                let answer = server.client()?.ask(&path, body.as_ref())?;
+                server.print(&answer, |answer| ask.show(answer))
+            }
+            Command::Query(query) => query.run(),
+        }
+    }
+}
+
+/// Prints a text. `false`: whoever read has read enough.
+fn print(text: &str) -> Result<bool, String> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        // Whoever read has read enough.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        outcome => outcome.map_err(|error| format!("The answer could not be printed: {error}.")),
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(format!("The answer could not be printed: {error}.")),
     }
 }
 

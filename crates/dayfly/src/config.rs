@@ -87,6 +87,11 @@ pub(crate) struct Config {
     #[arg(long, env = "DAYFLY_STRICT", value_parser = BoolishValueParser::new())]
     pub(crate) strict: bool,
 
+    /// Sorts in memory where the service refuses ORDER BY, because no index has
+    /// the order.
+    #[arg(long, env = "DAYFLY_LENIENT_ORDER_BY", value_parser = BoolishValueParser::new())]
+    pub(crate) lenient_order_by: bool,
+
     /// How many seconds a change of a container's defaultTtl waits before it
     /// counts; until then it can be taken back. At most 30 days.
     #[arg(long, env = "DAYFLY_TTL_CHANGE_DELAY", default_value_t = 0, value_name = "SECONDS")]
@@ -161,6 +166,7 @@ pub(crate) struct Checked {
     pub(crate) durability: Durability,
     pub(crate) test_clock: bool,
     pub(crate) strict: bool,
+    pub(crate) lenient_order_by: bool,
     pub(crate) ttl_change_delay_seconds: u64,
     pub(crate) ttl_change_guard_percent: Option<f64>,
     pub(crate) clear_text: ClearText,
@@ -186,6 +192,7 @@ impl Config {
             durability: self.durability.unwrap_or(Durability::Sync),
             test_clock: self.test_clock,
             strict: self.strict,
+            lenient_order_by: self.lenient_order_by,
             ttl_change_delay_seconds: self.ttl_change_delay,
             ttl_change_guard_percent: self.ttl_change_guard,
             clear_text: if loopback || self.allow_clear_text {

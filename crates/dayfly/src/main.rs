@@ -105,6 +105,7 @@ fn run(settings: &Checked) -> Result<(), String> {
     let store = open_store(settings)?;
     let engine_settings = EngineSettings {
         strict: settings.strict,
+        lenient_order_by: settings.lenient_order_by,
         change_delay_seconds: settings.ttl_change_delay_seconds,
         change_guard_percent: settings.ttl_change_guard_percent,
         ..EngineSettings::default()

@@ -1,4 +1,4 @@
-//! `dayfly ttl`, against the real server.
+//! `dayfly ttl` and `dayfly query`, against the real server.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -55,9 +55,14 @@ fn endpoint(server: &Server) -> String {
     format!("http://127.0.0.1:{}", server.port)
 }
 
-/// What a command prints that ends well.
+/// What `dayfly ttl` prints when it ends well.
 fn says(server: &Server, arguments: &[&str]) -> String {
-    let mut command = dayfly(&["ttl"]);
+    prints(server, "ttl", arguments)
+}
+
+/// What a command prints that ends well.
+fn prints(server: &Server, command: &str, arguments: &[&str]) -> String {
+    let mut command = dayfly(&[command]);
     let output = command.args(arguments).args(["--endpoint", &endpoint(server)]).output().unwrap();
     let errors = String::from_utf8(output.stderr).unwrap();
     assert_eq!((output.status.code(), errors.as_str()), (Some(0), ""), "{arguments:?}");
@@ -134,6 +139,70 @@ fn with_json_the_answer_is_as_it_is() {
     assert!(status.starts_with(&format!("{{\"now\":{NOW},\"defaultTtl\":3600,")), "{status}");
     let explain = says(&server, &["explain", "my shop/carts", "b", r#"["x"]"#, "--json"]);
     assert!(explain.contains(&format!("\"expiresAt\":{}", NOW + 30)), "{explain}");
+}
+
+#[test]
+fn rows_are_printed_page_after_page() {
+    let server = server();
+    let query = |arguments: &[&str]| prints(&server, "query", arguments);
+    let ids = "SELECT VALUE c.id FROM c ORDER BY c.id";
+    assert_eq!(query(&["my shop/carts", ids]), "\"a b\"\n\"b\"\n");
+    let with = ["my shop/carts", "SELECT c.id, c.ttl FROM c WHERE c.ttl = @t"];
+    let found = query(&[&with[..], &["--parameter", "@t=30"]].concat());
+    assert_eq!(found, "{\"id\":\"b\",\"ttl\":30}\n");
+    assert_eq!(query(&[&with[..], &["--parameter", "t=31"]].concat()), "");
+    let json = query(&["my shop/carts", ids, "--json"]);
+    assert!(json.contains("\"Documents\":[\"a b\",\"b\"],\"_count\":2}\n"), "{json}");
+
+    // More rows than a page has.
+    let numbers: Vec<String> = (0..1500).map(|number| number.to_string()).collect();
+    let item = format!(r#"{{"id":"many","pk":"x","numbers":[{}]}}"#, numbers.join(","));
+    assert_eq!(send(&server, "POST", "/dbs/my%20shop/colls/carts/docs", &item).status, 201);
+    let rows = query(&["my shop/carts", "SELECT VALUE n FROM n IN c.numbers"]);
+    assert_eq!(rows.lines().collect::<Vec<_>>(), numbers);
+    let pages = query(&["my shop/carts", "SELECT VALUE n FROM n IN c.numbers", "--json"]);
+    assert_eq!(pages.lines().count(), 2);
+}
+
+#[test]
+fn a_query_is_explained() {
+    let server = server();
+    let ask = ["my shop/carts", "SELECT VALUE c.id FROM c WHERE c.ttl = 30", "--explain"];
+    let plan = prints(&server, "query", &ask);
+    for line in
+        ["way         scan\n", "entries     2, 0 of them dead\n", "answer      1 row, 3 B\n"]
+    {
+        assert!(plan.contains(line), "{line}: {plan}");
+    }
+    let json = prints(&server, "query", &[&ask[..], &["--json"]].concat());
+    assert!(json.starts_with(&format!("{{\"now\":{NOW},\"access\":{{\"way\":\"scan\",")), "{json}");
+}
+
+#[test]
+fn a_query_that_is_refused_is_one_sentence() {
+    let server = server();
+    let endpoint = endpoint(&server);
+    for (arguments, expected) in [
+        (&["my shop/carts", "SELEC 1"][..], "SC1001"),
+        (&["my shop/carts", "SELEC 1", "--explain"], "SC1001"),
+        (&["my shop/none", "SELECT 1"], "does not exist"),
+        (&["my shop/carts", "SELECT 1", "--key", OWN_KEY], "dayfly: "),
+        (&["my shop/carts", "SELECT 1", "--key", "!"], "The key of --key is not base64."),
+    ] {
+        let mut command = dayfly(&["query", "--endpoint", &endpoint]);
+        fails(command.args(arguments), expected);
+    }
+}
+
+#[test]
+fn order_by_is_lenient_when_asked() {
+    let order = ["my shop/carts", "SELECT VALUE c.id FROM c ORDER BY c.pk, c.id DESC"];
+    let strict = server();
+    let mut command = dayfly(&["query", "--endpoint", &endpoint(&strict)]);
+    fails(command.args(order), "does not have a corresponding composite index");
+    let lenient = Server::start(&["--lenient-order-by"]);
+    fill(&lenient);
+    assert_eq!(prints(&lenient, "query", &order), "\"b\"\n\"a b\"\n");
 }
 
 #[test]

@@ -292,6 +292,13 @@ impl Engine {
                 let shared = clerk.shared();
                 shared.in_container(&asked.at, |opened| query::items(shared, opened, &asked))
             }),
+            Operation::ExplainQuery(asked) => self.query(move |clerk| {
+                let opened = clerk.shared().enter(&asked.at, ErrorKind::NotFound);
+                opened.map_or_else(
+                    |reply| reply,
+                    |opened| query::explain(clerk.shared(), &opened, &asked),
+                )
+            }),
             Operation::PlanQuery(asked) => {
                 self.view_at(&asked.at, ErrorKind::OwnerNotFound, |opened| {
                     query::plan(opened, &asked)

@@ -101,6 +101,8 @@ pub enum Operation {
     },
     /// Shows the items that a query asks for.
     QueryItems(QueryItems),
+    /// Carries out the first page of a query, and says how that was done.
+    ExplainQuery(QueryItems),
     /// Says how a client carries out a query that asks ranges by itself.
     PlanQuery(PlanQuery),
     /// Shows the databases, containers, offers or ranges that a query asks for.
@@ -309,6 +311,17 @@ pub struct QueryItems {
     pub metrics: bool,
     /// Whether the client would merge the answers of ranges, if it had to.
     pub direct: bool,
+    /// Whether it is asked which indexes it uses, and how that is to be written.
+    pub advice: Option<AdviceForm>,
+}
+
+/// How it is written which indexes a query uses; it comes back with the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AdviceForm {
+    /// As older clients read it.
+    First,
+    /// As newer ones do.
+    Second,
 }
 
 /// A request for the plan of a query.

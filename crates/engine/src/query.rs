@@ -2,11 +2,14 @@
 //!
 //! ```text
 //! reach.rs    which part of the container it can find anything in
+//! needs.rs    what it is refused without an index
 //! choose.rs   which way a query takes to its items
 //! known.rs    aggregates that the index knows by itself
 //! access.rs   the items on that way, one by one, with numbers.rs and ordered.rs
 //! item.rs     an item, as the query language sees it
 //! token.rs    where a page ended, as text
+//! explain.rs  what a page did, and why
+//! advice.rs   which indexes a query uses, and which would help it
 //! plan.rs     what a client is told that asks ranges by itself
 //! feed.rs     queries of databases, containers, offers and ranges
 //! ```
@@ -16,10 +19,13 @@
 //! Each page is one look at the data, at one time.
 
 mod access;
+mod advice;
 mod choose;
+mod explain;
 mod feed;
 mod item;
 mod known;
+mod needs;
 mod numbers;
 mod ordered;
 mod plan;
@@ -33,15 +39,17 @@ use dayfly_sql::Request;
 use dayfly_sql::run::{Added, Finished, Limits, Page, Program, Style};
 
 use self::access::{Access, Found};
-use self::choose::{Chooser, choose};
+use self::choose::{Chooser, Way, choose};
+pub(crate) use self::explain::explain;
 pub(crate) use self::feed::feed;
 use self::item::Row;
 pub(crate) use self::plan::plan;
+use self::reach::Reach;
 use self::token::{Place, Seals, Token};
-use crate::operation::QueryItems;
-use crate::reply::{QueryFigures, Reply, Success};
+use crate::operation::{AdviceForm, QueryItems};
+use crate::reply::{IndexAdvice, QueryFigures, Reply, Success};
 use crate::scope::Opened;
-use crate::{Shared, list};
+use crate::{Shared, list, reply};
 
 /// The largest page, in bytes of JSON.
 const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -55,19 +63,63 @@ const WORK_MAX: u64 = 50_000_000;
 
 /// Shows the items that a query asks for.
 pub(crate) fn items(shared: &Shared, opened: &Opened, asked: &QueryItems) -> Reply {
-    run(shared, opened, asked).unwrap_or_else(|error| opened.failed(error).at(opened.place()))
+    let reply = run(shared, opened, asked).map(|ran| ran.into_reply(opened, asked));
+    reply.unwrap_or_else(|error| opened.failed(error).at(opened.place()))
 }
 
-fn run(shared: &Shared, opened: &Opened, asked: &QueryItems) -> Result<Reply> {
+/// The way that a query took.
+enum Taken {
+    /// It reads no items.
+    NoItems,
+    /// The index, or the count of the living, knew the aggregates.
+    Known,
+    /// This way to its items; and whether all had to be read on it.
+    Way(Way, bool),
+}
+
+/// A page, and how it came about.
+struct Ran {
+    finished: Finished,
+    continuation: Option<String>,
+    figures: QueryFigures,
+    charge_ru: f64,
+    place: reply::Place,
+    /// How many partitions were looked at, if they are named.
+    partitions: Option<usize>,
+    taken: Taken,
+    advice: Option<(AdviceForm, IndexAdvice)>,
+}
+
+impl Ran {
+    fn into_reply(self, opened: &Opened, asked: &QueryItems) -> Reply {
+        let rid = &opened.container.rid_text;
+        let mut body = Vec::with_capacity(self.finished.rows.len() + 64);
+        body.put_slice(format!("{{\"_rid\":\"{rid}\",\"Documents\":[").as_bytes());
+        body.put_slice(&self.finished.rows);
+        body.put_slice(format!("],\"_count\":{}}}", self.finished.count).as_bytes());
+        let success = Success {
+            continuation: self.continuation,
+            item_count: Some(self.finished.count),
+            is_whole: asked.direct,
+            query: asked.metrics.then_some(self.figures),
+            advice: self.advice,
+            ..Success::new(200, body)
+        };
+        Reply::ok(success, opened.now(), self.charge_ru).at(self.place)
+    }
+}
+
+fn run(shared: &Shared, opened: &Opened, asked: &QueryItems) -> Result<Ran> {
     let container = &opened.container;
     let request = Request::read(&asked.query)?;
     let program = Program::compile(&request, container.computed()?)?;
-    let (place, segments) = reach::reach(opened, &request, &asked.part)?;
+    let Reach { place, segments, partitions } = reach::reach(opened, &request, &asked.part)?;
     opened.check_session(&place)?;
     let several = place.ranges.len() > 1 && !asked.part.is_scoped();
     if several && !asked.cross_partition && program.reads_items() {
         return Err(cross_partition());
     }
+    check_needs(shared, opened, asked, &program)?;
     let seals = Seals::new(container.number, &asked.query, &request.query);
     let start = asked.page.continuation.as_deref().map(|text| Token::read(text, seals));
     let (resume, at) = match start.transpose()? {
@@ -79,39 +131,54 @@ fn run(shared: &Shared, opened: &Opened, asked: &QueryItems) -> Result<Reply> {
     let new_page =
         |resume, ordered| Page::new(&program, opened.now(), flat, limits, resume, ordered);
     let mut figures = QueryFigures::default();
+    let (mut taken, mut advice) = (Taken::NoItems, None);
     let (finished, at) = if program.reads_items() {
         let chooser = Chooser { opened, index: &shared.index };
+        if let Some(form) = asked.advice {
+            advice = Some((form, advice::advise(opened, &shared.index, &program)?));
+        }
         let page = new_page(None, false);
         let known = known::answer(&chooser, &program, &asked.part, &segments, page, &mut figures)?;
         if let Some(finished) = known {
+            taken = Taken::Known;
             (finished, Place::Start)
         } else {
-            let lenient = shared.settings.lenient_order_by;
-            let way = choose(&chooser, &program, &segments, &at, lenient)?;
+            let way = choose(&chooser, &program, &segments, &at)?;
             let after = resume.as_ref().and_then(|resume| resume.after.as_ref());
             let access = Access::open(opened, &program, &way, segments, &at, after)?;
+            taken = Taken::Way(way, access.is_scan());
             let page = new_page(resume, access.is_ordered());
             look(opened, &program, page, access, &mut figures)?
         }
     } else {
         alone(new_page(resume, false))?
     };
-    let continuation = finished.resume.map(|resume| Token { resume, at }.write(seals));
-    let mut body = Vec::with_capacity(finished.rows.len() + 64);
-    body.put_slice(format!("{{\"_rid\":\"{}\",\"Documents\":[", container.rid_text).as_bytes());
-    body.put_slice(&finished.rows);
-    body.put_slice(format!("],\"_count\":{}}}", finished.count).as_bytes());
     figures.rows = finished.count as u64;
     figures.row_bytes = finished.rows.len() as u64;
-    let charge_ru = charge::of_query(figures.items_charge, figures.row_bytes);
-    let success = Success {
-        continuation,
-        item_count: Some(finished.count),
-        is_whole: asked.direct,
-        query: asked.metrics.then_some(figures),
-        ..Success::new(200, body)
-    };
-    Ok(Reply::ok(success, opened.now(), charge_ru).at(place))
+    Ok(Ran {
+        continuation: finished.resume.clone().map(|resume| Token { resume, at }.write(seals)),
+        finished,
+        figures,
+        charge_ru: charge::of_query(figures.items_charge, figures.row_bytes),
+        place,
+        partitions,
+        taken,
+        advice,
+    })
+}
+
+/// Refuses what the service refuses without an index.
+fn check_needs(
+    shared: &Shared,
+    opened: &Opened,
+    asked: &QueryItems,
+    program: &Program,
+) -> Result<()> {
+    let definition = opened.container.definition();
+    if !shared.settings.lenient_order_by {
+        needs::check_order(definition, program)?;
+    }
+    needs::check_filter(&definition.indexing, program, asked.scan)
 }
 
 /// The page of a query that reads no items.
@@ -139,7 +206,7 @@ fn look(
             page.start_afresh();
         }
         // What it took to find the first item, it would take again.
-        let looked_at = access.looked_at();
+        let looked_at = access.looked().keys;
         let first = *found_first.get_or_insert(looked_at);
         let tired = looked_at - first > LOOK_MAX || page.work_done() > WORK_MAX;
         if tired && streams {
@@ -162,7 +229,8 @@ fn look(
             Added::Done => break,
         }
     }
-    figures.entries = access.looked_at();
+    let looked = access.looked();
+    (figures.entries, figures.dead) = (looked.keys, looked.dead);
     Ok((page.finish()?, next))
 }
 

@@ -7,7 +7,7 @@ use dayfly_model::{Error, ErrorKind, Result, Timestamp};
 pub use dayfly_storage::tally::Count;
 
 use crate::items::names;
-use crate::operation::Condition;
+use crate::operation::{AdviceForm, Condition};
 
 /// The answer to an operation, also when it failed.
 #[derive(Clone, Debug)]
@@ -50,6 +50,8 @@ pub struct Success {
     pub is_whole: bool,
     /// What a query did, if that was asked for.
     pub query: Option<QueryFigures>,
+    /// Which indexes a query uses, if that was asked for.
+    pub advice: Option<(AdviceForm, IndexAdvice)>,
     /// For an offer: the least throughput it could be given.
     pub throughput_min: Option<u32>,
 }
@@ -63,12 +65,41 @@ pub struct QueryFigures {
     pub item_bytes: u64,
     /// How many keys or entries of the index were looked at.
     pub entries: u64,
+    /// How many of those were of items that are dead and not removed yet.
+    pub dead: u64,
     /// What reading them one by one would cost, in request units.
     pub items_charge: f64,
     /// How many rows came out.
     pub rows: u64,
     /// How many bytes they have.
     pub row_bytes: u64,
+}
+
+/// Which indexes a query uses, and which would help it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct IndexAdvice {
+    /// Those it uses.
+    pub used: Indexes,
+    /// Those that the container does not have.
+    pub missing: Indexes,
+}
+
+/// Some indexes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Indexes {
+    /// Those of one path.
+    pub single: Vec<SingleIndex>,
+    /// Those of several, each with its direction, such as `/a ASC`.
+    pub composite: Vec<Vec<String>>,
+}
+
+/// An index of one path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SingleIndex {
+    /// The path, such as `/a/?`.
+    pub path: String,
+    /// Whether it leads to some values, and not to all of a type.
+    pub is_selective: bool,
 }
 
 /// Bytes in two pieces, one after the other, so that an item of 2 MB is not

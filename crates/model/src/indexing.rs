@@ -27,7 +27,7 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value, json};
 
-pub use self::path::{End, IndexPath, Segment, Step};
+pub use self::path::{End, IndexPath, Segment, Step, path_text};
 pub use self::special::{
     CompositePath, FullTextIndex, Order, SpatialIndex, SpatialType, VectorIndex, VectorIndexType,
 };

@@ -9,7 +9,8 @@
 //! aggregate.rs   COUNT, SUM and their like; groups
 //! page.rs        rows -> one page of the answer
 //! values.rs      computed properties by themselves
-//! sieve.rs       what an index can say of the items that a query wants
+//! sieve.rs       what an index can say of the items that a query wants, and span.rs
+//!                the same for people
 //! ```
 //!
 //! Who calls it brings the items one by one, in an order of its own, and says
@@ -24,12 +25,13 @@ mod page;
 mod program;
 mod rows;
 mod sieve;
+mod span;
 mod stage;
 mod values;
 
 use dayfly_model::value::Value;
 
-pub use self::page::{Added, After, Finished, Limits, Page, Resume, SortPlace};
+pub use self::page::{Added, After, Finished, Held, Holds, Limits, Page, Resume, SortPlace};
 pub use self::program::{OrderKey, Program, Style};
 pub use self::sieve::{Fact, IndexStep, Sieve, Span};
 pub use self::values::Values;

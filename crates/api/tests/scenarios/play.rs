@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::Response;
 use serde_json::{Map, Value};
@@ -35,6 +37,7 @@ pub(crate) fn script(path: &Path, engine: Engine) -> Result<(), String> {
     for step in &steps {
         match step.act {
             Act::Strict => mode.engine.strict = true,
+            Act::LenientOrderBy => mode.engine.lenient_order_by = true,
             Act::OneBucket => engine = engine.with_one_bucket(),
             Act::ChangeDelay(seconds) => mode.engine.change_delay_seconds = seconds,
             Act::ChangeGuard(percent) => mode.engine.change_guard_percent = Some(percent),
@@ -74,6 +77,7 @@ impl Player {
     fn step(&mut self, step: &Step) -> Result<(), String> {
         match &step.act {
             Act::Strict
+            | Act::LenientOrderBy
             | Act::OneBucket
             | Act::ChangeDelay(_)
             | Act::ChangeGuard(_)
@@ -257,8 +261,27 @@ fn check_header(name: &str, expected: &str, value: Option<&str>) -> Result<(), S
         ("<absent>", None) => Ok(()),
         ("<any>", Some(_)) => Ok(()),
         (expected, Some(value)) if expected == value && expected != "<absent>" => Ok(()),
-        _ => Err(format!("header {name}: expected {expected}, got {value:?}")),
+        (expected, Some(value))
+            if decoded(expected, value).is_some_and(|told| told == expected) =>
+        {
+            Ok(())
+        }
+        _ => {
+            let told = value.and_then(|value| decoded(expected, value));
+            Err(format!("header {name}: expected {expected}, got {value:?} {told:?}"))
+        }
     }
+}
+
+/// A header's value in clear text, with the word that says how it is written.
+fn decoded(expected: &str, value: &str) -> Option<String> {
+    let (kind, _) = expected.split_once(' ')?;
+    let text = match kind {
+        "base64" => String::from_utf8(STANDARD.decode(value).ok()?).ok()?,
+        "escaped" => percent_encoding::percent_decode_str(value).decode_utf8().ok()?.into_owned(),
+        _ => return None,
+    };
+    Some(format!("{kind} {text}"))
 }
 
 /// What every response must have, whatever it answers.

@@ -10,6 +10,7 @@ pub(crate) struct Step {
 #[derive(Debug)]
 pub(crate) enum Act {
     Strict,
+    LenientOrderBy,
     OneBucket,
     ChangeDelay(u64),
     ChangeGuard(f64),
@@ -62,6 +63,7 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Step>, String> {
             [] => continue,
             [first, ..] if first.starts_with('#') => continue,
             ["strict"] => Act::Strict,
+            ["lenient-order-by"] => Act::LenientOrderBy,
             ["one-bucket"] => Act::OneBucket,
             ["ttl-change-delay", seconds] => Act::ChangeDelay(number(line, seconds)?),
             ["ttl-change-guard", percent] => {

@@ -1,7 +1,7 @@
-//! A client for the admin API: one request on one connection.
+//! A client for the admin API and for queries: one request on one connection.
 //!
-//! The key itself goes over the wire, so it goes in clear text only to this
-//! machine. For https the server's certificate has to be given: a server makes
+//! To the admin API the key itself goes over the wire, so it goes in clear text
+//! only to this machine; a query is signed with it. For https the server's certificate has to be given: a server makes
 //! its own, which no authority knows.
 
 use std::fmt::Display;
@@ -11,12 +11,19 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use dayfly_model::Timestamp;
+use dayfly_storage::clock::{SystemWall, Wall as _};
+use hmac::{Hmac, KeyInit as _, Mac as _};
 use http::Uri;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use serde_json::Value;
+use sha2::Sha256;
 
+use super::encoded;
 use crate::config::WELL_KNOWN_KEY;
 
 /// How long a server may take to let us in.
@@ -27,6 +34,15 @@ const SILENCE_TIMEOUT: Duration = Duration::from_mins(10);
 
 /// The longest answer that is read.
 const ANSWER_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
+/// What a server answers.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Answer {
+    status: u16,
+    pub(super) body: String,
+    /// Where the next page of a query starts, if there is one.
+    pub(super) continuation: Option<String>,
+}
 
 /// Where to ask, and with which key.
 pub(super) struct Client {
@@ -80,24 +96,73 @@ impl Client {
         })
     }
 
-    /// Sends a request, with a POST if there is a `body`, and returns the body
+    /// Asks the admin API, with a POST if there is a `body`, and returns the body
     /// of its answer. An answer that is an error is one here too.
     pub(super) fn ask(&self, path: &str, body: Option<&Value>) -> Result<String, String> {
+        let method = if body.is_some() { "POST" } else { "GET" };
+        let body = body.map(Value::to_string).unwrap_or_default();
+        let headers = format!("authorization: Bearer {}\r\n", self.key);
+        self.send(method, path, &headers, &body).map(|answer| answer.body)
+    }
+
+    /// Asks for a page of a query of a container: the first, or the one behind a
+    /// continuation.
+    pub(super) fn query(
+        &self,
+        (database, container): (&str, &str),
+        query: &str,
+        continuation: Option<&str>,
+    ) -> Result<Answer, String> {
+        let path = format!("/dbs/{}/colls/{}/docs", encoded(database), encoded(container));
+        let date = Timestamp(SystemWall.seconds()).to_http_date();
+        let token = self.sign(&format!(
+            "post\ndocs\ndbs/{database}/colls/{container}\n{}\n\n",
+            date.to_lowercase()
+        ))?;
+        let mut headers = format!(
+            "authorization: {token}\r\nx-ms-date: {date}\r\n\
+             content-type: application/query+json\r\nx-ms-max-item-count: -1\r\n\
+             x-ms-documentdb-query-enablecrosspartition: true\r\n\
+             x-ms-documentdb-query-enable-scan: true\r\n"
+        );
+        if let Some(continuation) = continuation {
+            headers.push_str(&format!("x-ms-continuation: {continuation}\r\n"));
+        }
+        self.send("POST", &path, &headers, query)
+    }
+
+    /// What stands in `authorization` for a request with this text to sign.
+    fn sign(&self, payload: &str) -> Result<String, String> {
+        let no_key = |_| "The key of --key is not base64.".to_owned();
+        let key = BASE64.decode(&self.key).map_err(no_key)?;
+        let mut signer = Hmac::<Sha256>::new_from_slice(&key)
+            .map_err(|_| "The key of --key has no bytes.".to_owned())?;
+        signer.update(payload.as_bytes());
+        let signature = BASE64.encode(signer.finalize().into_bytes());
+        Ok(encoded(&format!("type=master&ver=1.0&sig={signature}")))
+    }
+
+    /// Sends a request. An answer that is an error is one here too.
+    fn send(&self, method: &str, path: &str, headers: &str, body: &str) -> Result<Answer, String> {
         let stream = self.connect()?;
-        let request = self.request(path, body);
+        let (authority, length) = (&self.authority, body.len());
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nhost: {authority}\r\n{headers}\
+             content-length: {length}\r\nconnection: close\r\n\r\n{body}"
+        );
         let answer = match &self.tls {
-            None => exchange(stream, &request),
+            None => exchange(stream, request.as_bytes()),
             Some(config) => {
                 let name = ServerName::try_from(self.host.clone())
                     .map_err(|_| self.failed("the host's name cannot stand in a certificate"))?;
                 let session = ClientConnection::new(Arc::clone(config), name)
                     .map_err(|error| self.failed(error))?;
-                exchange(StreamOwned::new(session, stream), &request)
+                exchange(StreamOwned::new(session, stream), request.as_bytes())
             }
         };
         let answer = answer.map_err(|error| self.failed(silence(error)))?;
-        let (status, body) = parse(&answer).ok_or_else(|| self.failed("the answer is cut off"))?;
-        if status == 200 { Ok(body) } else { Err(told(status, &body)) }
+        let answer = parse(&answer).ok_or_else(|| self.failed("the answer is cut off"))?;
+        if answer.status == 200 { Ok(answer) } else { Err(told(answer.status, &answer.body)) }
     }
 
     fn connect(&self) -> Result<TcpStream, String> {
@@ -118,17 +183,6 @@ impl Client {
             }
         }
         Err(failure)
-    }
-
-    fn request(&self, path: &str, body: Option<&Value>) -> Vec<u8> {
-        let method = if body.is_some() { "POST" } else { "GET" };
-        let body = body.map(Value::to_string).unwrap_or_default();
-        let (authority, key, length) = (&self.authority, &self.key, body.len());
-        format!(
-            "{method} {path} HTTP/1.1\r\nhost: {authority}\r\nauthorization: Bearer {key}\r\n\
-             content-length: {length}\r\nconnection: close\r\n\r\n{body}"
-        )
-        .into_bytes()
     }
 
     fn failed(&self, why: impl Display) -> String {
@@ -203,15 +257,19 @@ fn silence(error: io::Error) -> io::Error {
     }
 }
 
-/// The status and the body of an answer, if it is whole.
-fn parse(answer: &[u8]) -> Option<(u16, String)> {
+/// An answer, if it is whole.
+fn parse(answer: &[u8]) -> Option<Answer> {
     let answer = std::str::from_utf8(answer).ok()?;
     let (head, body) = answer.split_once("\r\n\r\n")?;
     let status = head.strip_prefix("HTTP/1.1 ")?.get(..3)?.parse().ok()?;
-    let mut headers = head.lines().filter_map(|line| line.split_once(':'));
-    let (_, length) = headers.find(|(name, _)| name.eq_ignore_ascii_case("content-length"))?;
-    let length: usize = length.trim().parse().ok()?;
-    Some((status, body.get(..length)?.to_owned()))
+    let header = |wanted: &str| {
+        let mut headers = head.lines().filter_map(|line| line.split_once(':'));
+        let found = headers.find(|(name, _)| name.eq_ignore_ascii_case(wanted));
+        found.map(|(_, value)| value.trim().to_owned())
+    };
+    let length: usize = header("content-length")?.parse().ok()?;
+    let continuation = header("x-ms-continuation");
+    Some(Answer { status, body: body.get(..length)?.to_owned(), continuation })
 }
 
 /// What the server says in an answer that is an error.
@@ -280,7 +338,10 @@ mod tests {
     #[test]
     fn an_answer_is_taken_whole_or_not_at_all() {
         let head = "HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\n\r\n";
-        assert_eq!(parse(format!("{head}body").as_bytes()), Some((404, "body".to_owned())));
+        let whole = Answer { status: 404, body: "body".to_owned(), continuation: None };
+        assert_eq!(parse(format!("{head}body").as_bytes()), Some(whole));
+        let page = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\nX-MS-Continuation: a:b\r\n\r\n";
+        assert_eq!(parse(page.as_bytes()).unwrap().continuation.as_deref(), Some("a:b"));
         assert_eq!(parse(format!("{head}bod").as_bytes()), None);
         assert_eq!(parse(b"HTTP/1.1 200 OK\r\n\r\n"), None);
         assert_eq!(parse(b"SSH-2.0-OpenSSH\r\n"), None);

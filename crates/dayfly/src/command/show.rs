@@ -125,7 +125,7 @@ pub(super) fn purge(answer: &Value) -> String {
     table(&[row("purged", items(&answer["purgedItems"]))], &[])
 }
 
-fn row(name: &str, value: impl Into<String>) -> Vec<String> {
+pub(super) fn row(name: &str, value: impl Into<String>) -> Vec<String> {
     vec![name.to_owned(), value.into()]
 }
 
@@ -147,7 +147,7 @@ fn number(value: &Value) -> String {
     value.as_u64().unwrap_or_default().to_string()
 }
 
-fn items(value: &Value) -> String {
+pub(super) fn items(value: &Value) -> String {
     let count = value.as_u64().unwrap_or_default();
     if count == 1 { "1 item".to_owned() } else { format!("{count} items") }
 }
@@ -157,7 +157,7 @@ fn count(value: &Value) -> String {
 }
 
 /// Bytes in the unit in which they are a number of few digits.
-fn bytes(value: &Value) -> String {
+pub(super) fn bytes(value: &Value) -> String {
     let bytes = value.as_u64().unwrap_or_default();
     let mut unit = 1024;
     for name in ["KB", "MB", "GB", "TB"] {
@@ -178,7 +178,7 @@ fn date(value: &Value) -> String {
 }
 
 /// Rows with their columns below each other; those in `right` end together.
-fn table(rows: &[Vec<String>], right: &[usize]) -> String {
+pub(super) fn table(rows: &[Vec<String>], right: &[usize]) -> String {
     let width = |column: usize| {
         rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max()
     };

@@ -91,11 +91,13 @@ fn a_refusal_never_repeats_the_key() {
 fn settings_mean_what_they_say() {
     let checked = check(&format!(
         "--key {OWN} --read-only-key {OTHER} --tls-san a,*.b.example --tls-san 10.0.0.5 \
-         --durability relaxed --data d --ttl-change-delay 2592000 --ttl-change-guard 12.5"
+         --durability relaxed --data d --ttl-change-delay 2592000 --ttl-change-guard 12.5 \
+         --lenient-order-by"
     ))
     .unwrap();
     assert_eq!(checked.ttl_change_delay_seconds, 30 * 24 * 60 * 60);
     assert_eq!(checked.ttl_change_guard_percent, Some(12.5));
+    assert!(checked.lenient_order_by);
     assert!(checked.own_key);
     assert_eq!(checked.primary_key, OWN);
     assert_eq!(checked.read_only_key.as_deref(), Some(OTHER));
@@ -110,6 +112,7 @@ fn nothing_set_is_a_local_server() {
     assert_eq!(checked.listen.to_string(), "127.0.0.1:8081");
     assert_eq!(checked.primary_key, WELL_KNOWN_KEY);
     assert!(!checked.own_key);
+    assert!(!checked.lenient_order_by);
     assert_eq!(checked.ttl_change_delay_seconds, 0);
     assert_eq!(checked.ttl_change_guard_percent, None);
     assert_eq!(checked.durability, Durability::Sync);
@@ -122,6 +125,7 @@ fn only_known_variables_may_start_like_ours() {
     let check = |names: &[&str]| check_environment(names.iter().map(OsString::from));
     assert_eq!(check(&["HOME", "DAYFLY_KEY", "DAYFLY_LOG", "DAYFLY_MAX_CONNECTIONS"]), Ok(()));
     assert_eq!(check(&["DAYFLY_TTL_CHANGE_DELAY", "DAYFLY_ENDPOINT", "DAYFLY_CA"]), Ok(()));
+    assert_eq!(check(&["DAYFLY_LENIENT_ORDER_BY"]), Ok(()));
     let sentence = check(&["DAYFLY_LISTEN", "DAYFLY_PORT"]).unwrap_err();
     assert!(sentence.starts_with("The environment variable DAYFLY_PORT is not"), "{sentence}");
 }
@@ -163,6 +167,8 @@ fn a_command_goes_without_settings_of_the_server() {
         "ttl whatif a/b off",
         "ttl explain a/b -id [1]",
         "ttl purge a/b",
+        "query a/b SELECT --explain --json",
+        "query --endpoint http://localhost a/b SELECT --parameter @a=1 --parameter b=2",
     ] {
         assert!(parse(command).unwrap().command.is_some(), "{command}");
     }
@@ -177,6 +183,11 @@ fn a_command_goes_without_settings_of_the_server() {
         "ttl explain a/b id",
         "--memory ttl status a/b",
         "ttl status a/b --memory",
+        "query a/b",
+        "query ab SELECT",
+        "query a/b SELECT 1",
+        "query a/b SELECT --parameter @a",
+        "query a/b SELECT --lenient-order-by",
         "ttl status a/b --listen 127.0.0.1:1",
     ] {
         assert!(parse(wrong).is_err(), "{wrong}");

@@ -4,6 +4,9 @@
 //! bucket and one snapshot, a page at a time. What it shows is alive: an entry
 //! whose stamp says so, or else one whose item does.
 
+use std::iter::Sum;
+use std::ops::AddAssign;
+
 use dayfly_model::Timestamp;
 use dayfly_model::indexing::Step;
 use dayfly_model::indexing::rules::Composite;
@@ -30,6 +33,31 @@ pub(crate) struct Stretch {
     pub(crate) end: Vec<u8>,
 }
 
+/// How much was looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Looked {
+    /// Keys of items, or entries.
+    pub(crate) keys: u64,
+    /// Those among them whose item is dead and not removed yet.
+    pub(crate) dead: u64,
+}
+
+impl AddAssign for Looked {
+    fn add_assign(&mut self, other: Looked) {
+        self.keys += other.keys;
+        self.dead += other.dead;
+    }
+}
+
+impl Sum for Looked {
+    fn sum<I: Iterator<Item = Looked>>(all: I) -> Looked {
+        all.fold(Looked::default(), |mut sum, looked| {
+            sum += looked;
+            sum
+        })
+    }
+}
+
 /// A walk over entries.
 pub(crate) struct Entries<'a> {
     snapshot: &'a dyn Snapshot,
@@ -37,9 +65,8 @@ pub(crate) struct Entries<'a> {
     cuts: Cuts,
     range: KeyRange,
     direction: Direction,
-    /// How many entries were looked at, dead ones too, so that the caller can
-    /// keep to a limit.
-    pub(crate) looked_at: u64,
+    /// What was looked at, dead ones too, so that the caller can keep to a limit.
+    pub(crate) looked: Looked,
 }
 
 impl<'a> Entries<'a> {
@@ -53,7 +80,7 @@ impl<'a> Entries<'a> {
         let Stretch { kind, path, start, end } = stretch;
         let cuts = State::policy(&snapshot.head(bucket))?.cuts(Timestamp(snapshot.now()));
         let range = keys::entries(*kind, *path, start, end);
-        Ok(Entries { snapshot, bucket, cuts, range, direction, looked_at: 0 })
+        Ok(Entries { snapshot, bucket, cuts, range, direction, looked: Looked::default() })
     }
 
     /// The same from behind an entry with this value and number on, in the
@@ -71,9 +98,11 @@ impl<'a> Entries<'a> {
         let pairs = self.snapshot.scan(self.bucket, &self.range, self.direction, limit)?;
         let Some((last, _)) = pairs.last() else { return Ok(None) };
         self.go_behind(last);
-        self.looked_at += pairs.len() as u64;
         let alive = pairs.iter().map(|pair| self.alive(pair));
-        alive.filter_map(Result::transpose).collect::<Result<_>>().map(Some)
+        let alive: Vec<Entry> = alive.filter_map(Result::transpose).collect::<Result<_>>()?;
+        self.looked.keys += pairs.len() as u64;
+        self.looked.dead += (pairs.len() - alive.len()) as u64;
+        Ok(Some(alive))
     }
 
     fn go_behind(&mut self, key: &[u8]) {

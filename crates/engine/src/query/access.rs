@@ -7,12 +7,12 @@ use dayfly_model::ttl::Cuts;
 use dayfly_sql::run::{After, Program};
 use dayfly_storage::{Bucket, Direction, Error, KeyRange, Pair};
 
-use super::choose::Way;
+use super::choose::{Way, stretch};
 use super::numbers::{Set, Stream};
 use super::ordered::Ordered;
 use super::token::{Place, bad_token, index_gone};
 use crate::head::State;
-use crate::index::walk::{Entries, Entry, Stretch};
+use crate::index::walk::{Entries, Entry, Looked, Stretch};
 use crate::items::Seen;
 use crate::keys::ItemKey;
 use crate::record::Record;
@@ -74,8 +74,8 @@ impl<'a> Access<'a> {
         }
         Ok(match way {
             Way::Nothing => Access::Nothing,
-            Way::Scan => Access::Scan(Scan::new(opened, segments, start)?),
-            Way::Walk(stretch) => Access::Walk(Walk::new(opened, segments, stretch, start)?),
+            Way::Scan(_) => Access::Scan(Scan::new(opened, segments, start)?),
+            Way::Walk(span) => Access::Walk(Walk::new(opened, segments, stretch(span), start)?),
             Way::Numbers(set) => {
                 match Numbers::new(opened, segments.clone(), set, start)? {
                     Some(numbers) => Access::Numbers(numbers),
@@ -97,6 +97,11 @@ impl<'a> Access<'a> {
         matches!(self, Access::Ordered(_))
     }
 
+    /// Whether all items are read, whatever was meant to be.
+    pub(super) fn is_scan(&self) -> bool {
+        matches!(self, Access::Scan(_))
+    }
+
     /// The next item that is alive.
     pub(super) fn next(&mut self) -> Result<Option<Found>> {
         match self {
@@ -109,13 +114,13 @@ impl<'a> Access<'a> {
     }
 
     /// How many keys or entries were looked at, also of items that are dead.
-    pub(super) fn looked_at(&self) -> u64 {
+    pub(super) fn looked(&self) -> Looked {
         match self {
-            Access::Nothing => 0,
-            Access::Scan(scan) => scan.looked_at,
-            Access::Walk(walk) => walk.looked_at(),
-            Access::Numbers(numbers) => numbers.looked_at(),
-            Access::Ordered(ordered) => ordered.looked_at(),
+            Access::Nothing => Looked::default(),
+            Access::Scan(scan) => scan.looked,
+            Access::Walk(walk) => walk.looked(),
+            Access::Numbers(numbers) => numbers.looked(),
+            Access::Ordered(ordered) => ordered.looked(),
         }
     }
 }
@@ -148,7 +153,7 @@ pub(super) struct Scan<'a> {
     cuts: Option<Cuts>,
     read: VecDeque<Pair>,
     chunk: usize,
-    looked_at: u64,
+    looked: Looked,
     /// The key with which the page before ended.
     resumes: Option<Vec<u8>>,
 }
@@ -174,8 +179,8 @@ impl<'a> Scan<'a> {
             }
             _ => return Err(bad_token()),
         }
-        let read = VecDeque::new();
-        Ok(Scan { opened, segments, cuts: None, read, chunk: CHUNK_MIN, looked_at: 0, resumes })
+        let (read, looked) = (VecDeque::new(), Looked::default());
+        Ok(Scan { opened, segments, cuts: None, read, chunk: CHUNK_MIN, looked, resumes })
     }
 
     fn next(&mut self) -> Result<Option<Found>> {
@@ -186,7 +191,7 @@ impl<'a> Scan<'a> {
                 }
                 return Ok(None);
             };
-            self.looked_at += 1;
+            self.looked.keys += 1;
             let (Some((bucket, _)), Some(cuts)) = (self.segments.front(), self.cuts) else {
                 return Ok(None);
             };
@@ -197,6 +202,7 @@ impl<'a> Scan<'a> {
                 let at = Place::Item(bucket, key.to_vec());
                 return Ok(Some(Found { record, bucket, at, resumed }));
             }
+            self.looked.dead += 1;
         }
     }
 
@@ -233,7 +239,7 @@ pub(super) struct Walk<'a> {
     entries: Option<Entries<'a>>,
     read: VecDeque<Entry>,
     chunk: usize,
-    looked_at: u64,
+    looked: Looked,
     /// The entry with which the page before ended.
     resumes: Option<(Vec<u8>, u64)>,
 }
@@ -242,17 +248,17 @@ impl<'a> Walk<'a> {
     fn new(
         opened: &'a Opened,
         segments: Segments,
-        stretch: &Stretch,
+        stretch: Stretch,
         start: &Place,
     ) -> Result<Self> {
         let mut walk = Walk {
             opened,
-            stretch: stretch.clone(),
+            stretch,
             segments: segments.into(),
             entries: None,
             read: VecDeque::new(),
             chunk: CHUNK_MIN,
-            looked_at: 0,
+            looked: Looked::default(),
             resumes: None,
         };
         match start {
@@ -261,7 +267,7 @@ impl<'a> Walk<'a> {
                 let entries = walk.entries_of(*bucket)?;
                 // The entry itself is meant, or the next one after where it was.
                 walk.entries = Some(match docno.checked_sub(1) {
-                    Some(before) => entries.after(stretch, value, before),
+                    Some(before) => entries.after(&walk.stretch, value, before),
                     None => entries,
                 });
                 walk.resumes = Some((value.clone(), *docno));
@@ -276,8 +282,9 @@ impl<'a> Walk<'a> {
         Entries::new(snapshot, bucket, &self.stretch, Direction::Forward).map_err(storage_failed)
     }
 
-    fn looked_at(&self) -> u64 {
-        self.looked_at + self.entries.as_ref().map_or(0, |entries| entries.looked_at)
+    fn looked(&self) -> Looked {
+        let here = self.entries.as_ref().map(|entries| entries.looked);
+        [self.looked].into_iter().chain(here).sum()
     }
 
     fn next(&mut self) -> Result<Option<Found>> {
@@ -307,7 +314,7 @@ impl<'a> Walk<'a> {
         let page = next_alive(&mut entries, self.chunk)?;
         self.chunk = (self.chunk * 2).min(CHUNK_MAX);
         if page.is_empty() {
-            self.looked_at += entries.looked_at;
+            self.looked += entries.looked;
             self.segments.pop_front();
         } else {
             self.read = page.into();
@@ -322,7 +329,7 @@ pub(super) struct Numbers<'a> {
     opened: &'a Opened,
     streams: VecDeque<(Bucket, Scope, Stream<'a>)>,
     next: u64,
-    looked_at: u64,
+    looked: Looked,
     /// The number with which the page before ended.
     resumes: Option<u64>,
 }
@@ -335,9 +342,9 @@ impl<'a> Numbers<'a> {
         start: &Place,
     ) -> Result<Option<Self>> {
         let mut streams = VecDeque::new();
-        let mut looked_at = 0;
+        let mut looked = Looked::default();
         for (bucket, scope) in segments {
-            match Stream::open(set, &*opened.snapshot, bucket, &mut looked_at)? {
+            match Stream::open(set, &*opened.snapshot, bucket, &mut looked)? {
                 Some(stream) => streams.push_back((bucket, scope, stream)),
                 None => return Ok(None),
             }
@@ -348,17 +355,18 @@ impl<'a> Numbers<'a> {
             Place::Item(..) | Place::Entry(..) => return Err(bad_token()),
         };
         let next = resumes.unwrap_or(0);
-        Ok(Some(Numbers { opened, streams, next, looked_at, resumes }))
+        Ok(Some(Numbers { opened, streams, next, looked, resumes }))
     }
 
-    fn looked_at(&self) -> u64 {
-        self.looked_at + self.streams.iter().map(|(_, _, stream)| stream.looked_at()).sum::<u64>()
+    fn looked(&self) -> Looked {
+        let streams = self.streams.iter().map(|(_, _, stream)| stream.looked());
+        [self.looked].into_iter().chain(streams).sum()
     }
 
     fn next(&mut self) -> Result<Option<Found>> {
         while let Some((bucket, scope, stream)) = self.streams.front_mut() {
             let Some(hit) = stream.seek(self.next)? else {
-                self.looked_at += stream.looked_at();
+                self.looked += stream.looked();
                 self.streams.pop_front();
                 self.next = 0;
                 continue;

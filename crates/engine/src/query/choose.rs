@@ -10,13 +10,15 @@
 //! With ORDER BY, the entries of the path that is sorted by give the order,
 //! unless the filter leaves so few items that sorting them costs less.
 
-use dayfly_model::indexing::rules::{Composite, Computed, Rules, VALUE_BYTES_MAX, path_id};
-use dayfly_model::indexing::{Order, Step};
-use dayfly_model::{Error, Result};
+use dayfly_model::Result;
+use dayfly_model::indexing::rules::{Composite, VALUE_BYTES_MAX, path_id};
+use dayfly_model::indexing::{Order, Step, path_text};
+use dayfly_model::json::Path;
 use dayfly_sql::run::{IndexStep, OrderKey, Program, Sieve, Span, Style};
 use dayfly_storage::{Direction, KeyRange};
 
 use super::access::{Segments, next_alive};
+use super::needs::fits;
 use super::numbers::Set;
 use super::token::{Place, index_gone};
 use crate::index::Index;
@@ -37,13 +39,26 @@ pub(super) enum Way {
     /// No item can be of use.
     Nothing,
     /// All items.
-    Scan,
+    Scan(Why),
     /// The entries of a range.
-    Walk(Stretch),
+    Walk(Span),
     /// Some values.
     Numbers(Set),
     /// In the order that is asked for.
     Ordered(Route),
+}
+
+/// Why all items are read.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Why {
+    /// They are few.
+    Few,
+    /// The page before did.
+    Resumed,
+    /// The filter says nothing of values.
+    NothingToSeek,
+    /// What the filter asks for is in no index, or only in a part of it.
+    NotIndexed,
 }
 
 /// Entries in the order of a query.
@@ -51,6 +66,9 @@ pub(super) enum Way {
 pub(super) struct Route {
     pub(super) stretch: Stretch,
     pub(super) direction: Direction,
+    /// The path, and which of its values, unless it is all of them.
+    pub(super) path: String,
+    pub(super) span: Option<Span>,
     /// Up to this many bytes of each sort value are those of its entry.
     pub(super) value_bytes_max: usize,
     /// The index, if it is one of several paths.
@@ -58,29 +76,24 @@ pub(super) struct Route {
 }
 
 /// Chooses the way of a query over some ranges of keys. A page that goes on from
-/// a place goes on along the way that the place is on.
+/// a place takes the way on which that place is, although there may be more or
+/// fewer items by now.
 pub(super) fn choose(
     chooser: &Chooser<'_>,
     program: &Program,
     segments: &Segments,
-    start: &Place,
-    lenient: bool,
+    at: &Place,
 ) -> Result<Way> {
-    if !lenient {
-        chooser.check_order(program)?;
-    }
     let sieve = program.sieve();
     if sieve == Sieve::Nothing {
         return Ok(Way::Nothing);
     }
-    match start {
+    match at {
+        Place::Item(..) => return Ok(Way::Scan(Why::Resumed)),
+        Place::Start if chooser.is_small(segments)? => return Ok(Way::Scan(Why::Few)),
         Place::Start => {}
-        Place::Item(..) => return Ok(Way::Scan),
         Place::Entry(..) => return chooser.walk(&sieve),
         Place::Number(..) => return chooser.numbers(&sieve),
-    }
-    if chooser.is_small(segments)? {
-        return Ok(Way::Scan);
     }
     let by_filter = chooser.by_filter(&sieve)?;
     if program.style() != Style::Sort || chooser.is_selective(&by_filter, segments)? {
@@ -90,41 +103,13 @@ pub(super) fn choose(
     Ok(ordered.map_or(by_filter, Way::Ordered))
 }
 
-/// What the choice depends on.
+/// What there is to choose from.
 pub(super) struct Chooser<'a> {
     pub(super) opened: &'a Opened,
     pub(super) index: &'a Index,
 }
 
 impl Chooser<'_> {
-    /// Refuses an order for which the container has no index, as the service
-    /// does.
-    fn check_order(&self, program: &Program) -> Result<()> {
-        let keys = program.order();
-        if keys.is_empty() || program.style() == Style::Whole && keys.len() > 1 {
-            return Ok(());
-        }
-        let definition = self.opened.container.definition();
-        let computed = definition.computed.iter();
-        let computed =
-            computed.map(|property| Computed { name: &property.name, has_entries: true });
-        let rules = Rules::with_computed(&definition.indexing, &computed.collect::<Vec<_>>());
-        let mut paths = Vec::new();
-        for key in keys {
-            match &key.path {
-                Some(path) => paths.push(path.as_slice()),
-                None => return Err(refused(UNMAPPED)),
-            }
-        }
-        if let [path] = paths.as_slice() {
-            let steps: Vec<Step<'_>> = path.iter().map(|name| Step::Name(name)).collect();
-            let known = rules.is_indexed(&steps) || is_system(path);
-            return if known { Ok(()) } else { Err(refused(EXCLUDED)) };
-        }
-        let known = rules.composites().iter().any(|composite| fits(composite, keys).is_some());
-        if known { Ok(()) } else { Err(refused(NO_COMPOSITE)) }
-    }
-
     /// Whether there are few items to look at.
     fn is_small(&self, segments: &Segments) -> Result<bool> {
         let mut left = FEW + 1;
@@ -148,20 +133,21 @@ impl Chooser<'_> {
             return Ok(Way::Numbers(set));
         }
         match best(sieve) {
-            Some(span) if !self.is_indexed(&span.path)? => Ok(Way::Scan),
+            Some(span) if !self.is_indexed(&span.path)? => Ok(Way::Scan(Why::NotIndexed)),
             // An item may have several values in the range, and is wanted once.
             Some(span) if span.path.contains(&IndexStep::Items) => {
-                Ok(Way::Numbers(Set::Range(stretch(span))))
+                Ok(Way::Numbers(Set::Range(span.clone())))
             }
-            Some(span) => Ok(Way::Walk(stretch(span))),
-            None => Ok(Way::Scan),
+            Some(span) => Ok(Way::Walk(span.clone())),
+            None if *sieve == Sieve::All => Ok(Way::Scan(Why::NothingToSeek)),
+            None => Ok(Way::Scan(Why::NotIndexed)),
         }
     }
 
     /// The way along the entries of a range, for a page that goes on there.
     fn walk(&self, sieve: &Sieve) -> Result<Way> {
         match best(sieve) {
-            Some(span) if self.is_indexed(&span.path)? => Ok(Way::Walk(stretch(span))),
+            Some(span) if self.is_indexed(&span.path)? => Ok(Way::Walk(span.clone())),
             _ => Err(index_gone()),
         }
     }
@@ -180,8 +166,8 @@ impl Chooser<'_> {
         Ok(match sieve {
             Sieve::All | Sieve::Nothing => None,
             Sieve::Span(span) if !self.is_indexed(&span.path)? => None,
-            Sieve::Span(span) if span.is_point => Some(Set::Point(stretch(span))),
-            Sieve::Span(span) => ranges.then(|| Set::Range(stretch(span))),
+            Sieve::Span(span) if span.is_point => Some(Set::Point(span.clone())),
+            Sieve::Span(span) => ranges.then(|| Set::Range(span.clone())),
             Sieve::And(members) => {
                 let mut sets = Vec::new();
                 for member in members {
@@ -212,8 +198,9 @@ impl Chooser<'_> {
         })
     }
 
+    /// Whether every item with a value there has an entry.
     pub(super) fn is_indexed(&self, path: &[IndexStep]) -> Result<bool> {
-        let steps: Vec<Step<'_>> = path.iter().map(step).collect();
+        let steps: Vec<Step<'_>> = path.iter().map(IndexStep::as_step).collect();
         walk::is_indexed(self.index, &*self.opened.snapshot, &self.opened.container, &steps)
             .map_err(storage_failed)
     }
@@ -226,10 +213,11 @@ impl Chooser<'_> {
             return Ok(false);
         }
         let mut left = SORTED_MAX;
-        for stretch in points {
+        for span in points {
+            let stretch = stretch(span);
             for (bucket, _) in segments {
                 let snapshot = &*self.opened.snapshot;
-                let mut entries = Entries::new(snapshot, *bucket, stretch, Direction::Forward)
+                let mut entries = Entries::new(snapshot, *bucket, &stretch, Direction::Forward)
                     .map_err(storage_failed)?;
                 while left > 0 {
                     let page = next_alive(&mut entries, left.min(256))?;
@@ -274,8 +262,14 @@ impl Chooser<'_> {
             None if self.is_lacking(&path)? => return Ok(None),
             None => everything(EntryKind::Value, number(&path)),
         };
-        let direction = if key.descends() { Direction::Backward } else { Direction::Forward };
-        Ok(Some(Route { stretch, direction, value_bytes_max: VALUE_BYTES_MAX, composite: None }))
+        Ok(Some(Route {
+            stretch,
+            direction: if key.descends() { Direction::Backward } else { Direction::Forward },
+            path: path_text(&path.iter().map(IndexStep::as_step).collect::<Vec<_>>()),
+            span: wanted.cloned(),
+            value_bytes_max: VALUE_BYTES_MAX,
+            composite: None,
+        }))
     }
 
     fn is_lacking(&self, path: &[IndexStep]) -> Result<bool> {
@@ -288,49 +282,30 @@ impl Chooser<'_> {
         Ok(false)
     }
 
-    fn by_composite(&self, keys: &[OrderKey]) -> Result<Option<Route>> {
+    pub(super) fn by_composite(&self, keys: &[OrderKey]) -> Result<Option<Route>> {
         let opened = self.opened;
         let composites = walk::composites(self.index, &*opened.snapshot, &opened.container)
             .map_err(storage_failed)?;
         Ok(composites.iter().find_map(|composite| {
-            let direction = fits(composite, keys)?;
+            let direction = fits(&composite.members, keys)?;
             let stretch = everything(EntryKind::Composite, composite.id);
-            let value_bytes_max = composite.member_bytes_max();
-            let composite = Some(composite.clone());
-            Some(Route { stretch, direction, value_bytes_max, composite })
+            Some(Route {
+                stretch,
+                direction,
+                path: composite_text(&composite.members),
+                span: None,
+                value_bytes_max: composite.member_bytes_max(),
+                composite: Some(composite.clone()),
+            })
         }))
     }
 }
 
-/// Which way a composite index must be walked to give an order.
-fn fits(composite: &Composite, keys: &[OrderKey]) -> Option<Direction> {
-    let same_paths = composite.members.len() == keys.len()
-        && composite
-            .members
-            .iter()
-            .zip(keys)
-            .all(|((path, _), key)| key.path.as_deref() == Some(path.segments()));
-    if !same_paths {
-        return None;
-    }
-    let mut agree = composite
-        .members
-        .iter()
-        .zip(keys)
-        .map(|((_, order), key)| (*order == Order::Descending) == key.descends());
-    let first = agree.next()?;
-    agree.all(|agrees| agrees == first).then_some(if first {
-        Direction::Forward
-    } else {
-        Direction::Backward
-    })
-}
-
 /// The values that a set is made of; `false`: it has ranges.
-fn gather<'s>(set: &'s Set, points: &mut Vec<&'s Stretch>) -> bool {
+fn gather<'s>(set: &'s Set, points: &mut Vec<&'s Span>) -> bool {
     match set {
-        Set::Point(stretch) => {
-            points.push(stretch);
+        Set::Point(span) => {
+            points.push(span);
             true
         }
         Set::Range(_) => false,
@@ -361,15 +336,25 @@ fn tightness(span: &Span) -> (bool, usize, bool) {
     (bounded, span.low.len().max(span.high.len()), span.exact)
 }
 
-fn step(step: &IndexStep) -> Step<'_> {
-    match step {
-        IndexStep::Name(name) => Step::Name(name),
-        IndexStep::Items => Step::Item,
-    }
+pub(super) fn number(path: &[IndexStep]) -> u64 {
+    path_id(&path.iter().map(IndexStep::as_step).collect::<Vec<_>>())
 }
 
-pub(super) fn number(path: &[IndexStep]) -> u64 {
-    path_id(&path.iter().map(step).collect::<Vec<_>>())
+/// A composite index, for people: `/a ASC, /b DESC`.
+fn composite_text(members: &[(Path, Order)]) -> String {
+    let members: Vec<String> =
+        members.iter().map(|(path, order)| member_text(path.segments(), *order)).collect();
+    members.join(", ")
+}
+
+/// A member of a composite index, as the service writes it.
+pub(super) fn member_text(path: &[String], order: Order) -> String {
+    let steps: Vec<Step<'_>> = path.iter().map(|name| Step::Name(name)).collect();
+    let order = match order {
+        Order::Ascending => "ASC",
+        Order::Descending => "DESC",
+    };
+    format!("{} {order}", path_text(&steps))
 }
 
 /// The entries of a span. Long values are cut in the index.
@@ -385,20 +370,4 @@ pub(super) fn stretch(span: &Span) -> Stretch {
 
 fn everything(kind: EntryKind, path: u64) -> Stretch {
     Stretch { kind, path, start: Vec::new(), end: vec![0xFF; VALUE_BYTES_MAX + 1] }
-}
-
-/// What the server adds to an item can be sorted by without an index.
-fn is_system(path: &[String]) -> bool {
-    matches!(path, [name] if dayfly_sql::run::SYSTEM_PROPERTIES.contains(&name.as_str()))
-}
-
-const EXCLUDED: &str = "The index path corresponding to the specified order-by item is excluded.";
-const NO_COMPOSITE: &str = "The order by query does not have a corresponding composite index that \
-                            it can be served from.";
-const UNMAPPED: &str = "Unsupported ORDER BY clause. ORDER BY item expression could not be mapped \
-                        to a document path.";
-
-fn refused(sentence: &str) -> Error {
-    let body = serde_json::json!({ "Errors": [sentence] });
-    Error::bad_request(format!("Message: {body}"))
 }

@@ -125,7 +125,8 @@ impl Knower<'_, '_> {
                 }
                 count += page.iter().filter(|entry| scope.contains(&entry.item)).count() as u64;
             }
-            figures.entries += entries.looked_at;
+            figures.entries += entries.looked.keys;
+            figures.dead += entries.looked.dead;
         }
         Ok(Some(count))
     }
@@ -198,12 +199,14 @@ impl Knower<'_, '_> {
         loop {
             let page = next_alive(&mut entries, 16)?;
             if page.is_empty() {
-                figures.entries += entries.looked_at;
+                figures.entries += entries.looked.keys;
+                figures.dead += entries.looked.dead;
                 return Ok(None);
             }
             let meant = |entry: &Entry| scope.is_some_and(|(_, scope)| scope.contains(&entry.item));
             if let Some(entry) = page.into_iter().find(meant) {
-                figures.entries += entries.looked_at;
+                figures.entries += entries.looked.keys;
+                figures.dead += entries.looked.dead;
                 return Ok(Some(entry));
             }
         }

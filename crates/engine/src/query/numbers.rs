@@ -6,10 +6,12 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use dayfly_model::Result;
+use dayfly_sql::run::Span;
 use dayfly_storage::{Bucket, Direction, Snapshot};
 
 use super::access::next_alive;
-use crate::index::walk::{Entries, Entry, Stretch};
+use super::choose::stretch;
+use crate::index::walk::{Entries, Entry, Looked, Stretch};
 use crate::keys::ItemKey;
 use crate::reply::storage_failed;
 
@@ -23,9 +25,9 @@ const LISTED_MAX: usize = if cfg!(test) { 40 } else { 100_000 };
 #[derive(Clone, Debug)]
 pub(super) enum Set {
     /// Those with one value.
-    Point(Stretch),
+    Point(Span),
     /// Those with a value in a range.
-    Range(Stretch),
+    Range(Span),
     /// Those that are in all of them.
     All(Vec<Set>),
     /// Those that are in any of them.
@@ -53,12 +55,12 @@ impl<'a> Stream<'a> {
         set: &Set,
         snapshot: &'a dyn Snapshot,
         bucket: Bucket,
-        looked_at: &mut u64,
+        looked: &mut Looked,
     ) -> Result<Option<Stream<'a>>> {
         let mut many = |sets: &[Set]| -> Result<Option<Vec<Stream<'a>>>> {
             let mut streams = Vec::with_capacity(sets.len());
             for set in sets {
-                match Stream::open(set, snapshot, bucket, looked_at)? {
+                match Stream::open(set, snapshot, bucket, looked)? {
                     Some(stream) => streams.push(stream),
                     None => return Ok(None),
                 }
@@ -66,8 +68,8 @@ impl<'a> Stream<'a> {
             Ok(Some(streams))
         };
         Ok(match set {
-            Set::Point(stretch) => Some(Stream::Point(Point::new(stretch, snapshot, bucket))),
-            Set::Range(stretch) => list(stretch, snapshot, bucket, looked_at)?.map(Stream::Listed),
+            Set::Point(span) => Some(Stream::Point(Point::new(stretch(span), snapshot, bucket))),
+            Set::Range(span) => list(&stretch(span), snapshot, bucket, looked)?.map(Stream::Listed),
             Set::All(sets) => many(sets)?.map(Stream::All),
             Set::Any(sets) => many(sets)?.map(Stream::Any),
         })
@@ -97,13 +99,11 @@ impl<'a> Stream<'a> {
     }
 
     /// How many entries were looked at.
-    pub(super) fn looked_at(&self) -> u64 {
+    pub(super) fn looked(&self) -> Looked {
         match self {
-            Stream::Point(point) => point.looked_at,
-            Stream::Listed(_) => 0,
-            Stream::All(streams) | Stream::Any(streams) => {
-                streams.iter().map(Stream::looked_at).sum()
-            }
+            Stream::Point(point) => point.looked,
+            Stream::Listed(_) => Looked::default(),
+            Stream::All(streams) | Stream::Any(streams) => streams.iter().map(Stream::looked).sum(),
         }
     }
 }
@@ -128,20 +128,18 @@ fn list(
     stretch: &Stretch,
     snapshot: &dyn Snapshot,
     bucket: Bucket,
-    looked_at: &mut u64,
+    looked: &mut Looked,
 ) -> Result<Option<BTreeMap<u64, ItemKey>>> {
     let mut entries =
         Entries::new(snapshot, bucket, stretch, Direction::Forward).map_err(storage_failed)?;
     let mut listed = BTreeMap::new();
     loop {
         let page = next_alive(&mut entries, CHUNK * 8)?;
-        if page.is_empty() {
-            *looked_at += entries.looked_at;
-            return Ok(Some(listed));
-        }
+        let is_end = page.is_empty();
         listed.extend(page.into_iter().map(|entry| (entry.docno, entry.item)));
-        if listed.len() > LISTED_MAX {
-            return Ok(None);
+        if is_end || listed.len() > LISTED_MAX {
+            *looked += entries.looked;
+            return Ok(is_end.then_some(listed));
         }
     }
 }
@@ -154,13 +152,13 @@ pub(super) struct Point<'a> {
     read: VecDeque<Entry>,
     /// From where on nothing was read yet; `None`: there is nothing more.
     next: Option<u64>,
-    looked_at: u64,
+    looked: Looked,
 }
 
 impl<'a> Point<'a> {
-    fn new(stretch: &Stretch, snapshot: &'a dyn Snapshot, bucket: Bucket) -> Point<'a> {
-        let (stretch, read) = (stretch.clone(), VecDeque::new());
-        Point { stretch, snapshot, bucket, read, next: Some(0), looked_at: 0 }
+    fn new(stretch: Stretch, snapshot: &'a dyn Snapshot, bucket: Bucket) -> Point<'a> {
+        let (read, looked) = (VecDeque::new(), Looked::default());
+        Point { stretch, snapshot, bucket, read, next: Some(0), looked }
     }
 
     fn seek(&mut self, least: u64) -> Result<Option<Hit>> {
@@ -182,7 +180,7 @@ impl<'a> Point<'a> {
             entries = entries.after(stretch, &stretch.start, before);
         }
         let page = next_alive(&mut entries, CHUNK)?;
-        self.looked_at += entries.looked_at;
+        self.looked += entries.looked;
         self.next = page.last().map(|entry| entry.docno + 1);
         self.read = page.into();
         Ok(())

@@ -17,7 +17,7 @@ use super::access::{Found, Scope, Segments, load, next_alive};
 use super::choose::Route;
 use super::item::Row;
 use super::token::Place;
-use crate::index::walk::{Entries, Entry};
+use crate::index::walk::{Entries, Entry, Looked};
 use crate::keys::ItemKey;
 use crate::record::Record;
 use crate::reply::storage_failed;
@@ -93,8 +93,8 @@ impl<'a> Ordered<'a> {
         Ok(Ordered { lanes })
     }
 
-    pub(super) fn looked_at(&self) -> u64 {
-        self.lanes.iter().map(|lane| lane.entries.looked_at).sum()
+    pub(super) fn looked(&self) -> Looked {
+        self.lanes.iter().map(|lane| lane.entries.looked).sum()
     }
 
     /// The next item.

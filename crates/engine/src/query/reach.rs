@@ -15,18 +15,32 @@ use crate::scope::Opened;
 /// A filter that names more partitions than this names all.
 const PARTITIONS_MAX: usize = 256;
 
+/// What a query can find anything in.
+pub(super) struct Reach {
+    /// The partition key ranges.
+    pub(super) place: Place,
+    /// The ranges of keys.
+    pub(super) segments: Segments,
+    /// How many partitions that is, if they are named.
+    pub(super) partitions: Option<usize>,
+}
+
 /// The ranges of keys to look at, and the partition key ranges they are in.
-pub(super) fn reach(opened: &Opened, request: &Request, part: &Part) -> Result<(Place, Segments)> {
+pub(super) fn reach(opened: &Opened, request: &Request, part: &Part) -> Result<Reach> {
     let (mut place, ranges) = list::segments(opened, part)?;
     let definition = &opened.container.definition().partition_key;
     if part.partition_key.is_some() || definition.system_key || request.query.sources.is_empty() {
-        return Ok((place, grouped(ranges)));
+        let partitions = part.partition_key.is_some().then_some(1);
+        return Ok(Reach { place, segments: grouped(ranges), partitions });
     }
     let keys = match routing(&request.query, &request.parameters, definition) {
         Routing::Nothing => Vec::new(),
         Routing::Keys(keys) if keys.len() <= PARTITIONS_MAX => keys,
-        Routing::Keys(_) | Routing::Everything => return Ok((place, grouped(ranges))),
+        Routing::Keys(_) | Routing::Everything => {
+            return Ok(Reach { place, segments: grouped(ranges), partitions: None });
+        }
     };
+    let partitions = Some(keys.len());
     let mut named = Vec::new();
     let mut touched = Vec::new();
     for key in keys {
@@ -40,7 +54,7 @@ pub(super) fn reach(opened: &Opened, request: &Request, part: &Part) -> Result<(
     }
     named.sort_by(|left, right| (left.0, &left.1.start).cmp(&(right.0, &right.1.start)));
     named.dedup();
-    Ok((place, grouped(named)))
+    Ok(Reach { place, segments: grouped(named), partitions })
 }
 
 /// Ranges in their order, bucket by bucket.

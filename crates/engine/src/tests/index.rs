@@ -111,7 +111,7 @@ impl Server {
             let mut found = Vec::new();
             loop {
                 let Some(page) = entries.page(limit).unwrap() else { return found };
-                assert!(page.len() <= limit && page.len() as u64 <= entries.looked_at);
+                assert!(page.len() <= limit && page.len() as u64 <= entries.looked.keys);
                 if let Some(last) = page.last() {
                     // Going on from a position is the same as going on.
                     let again = Entries::new(snapshot, bucket, stretch, direction).unwrap();

@@ -107,6 +107,30 @@ impl IndexPath {
     }
 }
 
+/// The way to a value, as the paths of a policy are written: `/a/[]/"b c"`.
+pub fn path_text(steps: &[Step<'_>]) -> String {
+    let mut text = String::new();
+    for step in steps {
+        text.push('/');
+        match step {
+            Step::Item => text.push_str("[]"),
+            Step::Name(name) if !name.is_empty() && name.chars().all(is_plain) => {
+                text.push_str(name);
+            }
+            Step::Name(name) => {
+                let escaped = name.replace('\\', "\\\\").replace('"', "\\\"");
+                text.push_str(&format!("\"{escaped}\""));
+            }
+        }
+    }
+    text
+}
+
+/// What a name needs no quotes for.
+fn is_plain(c: char) -> bool {
+    c.is_alphanumeric() || c == '_' || c == '$'
+}
+
 /// The next segment and what follows it, or what could not be read.
 fn read_segment(text: &str) -> Result<(Segment, &str), &str> {
     if let Some(after) = text.strip_prefix("[]") {
@@ -124,8 +148,7 @@ fn read_name(text: &str) -> Result<(String, &str), &str> {
     if let Some(quoted) = text.strip_prefix('"') {
         return read_quoted(quoted).filter(|(name, _)| !name.is_empty()).ok_or(text);
     }
-    let is_name = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
-    let end = text.find(|c| !is_name(c)).unwrap_or(text.len());
+    let end = text.find(|c| !is_plain(c)).unwrap_or(text.len());
     let (name, after) = text.split_at(end);
     if name.is_empty() { Err(text) } else { Ok((name.to_owned(), after)) }
 }

@@ -254,3 +254,17 @@ fn the_longer_path_decides() {
     }
     assert!(!parse(r#"{"indexingMode":"none"}"#).unwrap().is_indexed(&[Step::Name("a")]));
 }
+
+#[test]
+fn a_path_is_written_as_it_is_read() {
+    for (steps, expected) in [
+        (&[Step::Name("a"), Step::Name("b_1")][..], "/a/b_1"),
+        (&[Step::Name("a"), Step::Item, Step::Name("b c")], r#"/a/[]/"b c""#),
+        (&[Step::Name("ü")], "/ü"),
+        (&[Step::Name(r#"a"\b/c"#)], r#"/"a\"\\b/c""#),
+    ] {
+        let text = path_text(steps);
+        assert_eq!(text, expected);
+        assert!(IndexPath::parse(&format!("{text}/?")).unwrap().covers(steps), "{text}");
+    }
+}

@@ -128,3 +128,51 @@ fn ordered_bits(double: f64) -> u64 {
     let bits = (double + 0.0).to_bits();
     if bits & SIGN == 0 { bits | SIGN } else { !bits }
 }
+
+/// The scalar that has exactly these bytes.
+pub fn read_scalar(bytes: &[u8]) -> Option<Value> {
+    let value = match bytes.split_first()? {
+        (&NULL, _) => Value::Null,
+        (&FALSE, _) => Value::Bool(false),
+        (&TRUE, _) => Value::Bool(true),
+        (&NUMBER, rest) => Value::Number(read_number(rest)?),
+        (&STRING, rest) => Value::String(unescaped(rest.strip_suffix(&[END, END])?)?),
+        _ => return None,
+    };
+    // Other bytes may look like a value's without being those of any.
+    (key(&value) == bytes).then_some(value)
+}
+
+/// The text with which all strings begin that begin with these bytes.
+pub fn read_text_start(bytes: &[u8]) -> Option<String> {
+    let text = unescaped(bytes.strip_prefix(&[STRING])?)?;
+    let mut written = Vec::new();
+    write_text_start(&text, &mut written);
+    (written == bytes).then_some(text)
+}
+
+fn unescaped(bytes: &[u8]) -> Option<String> {
+    let mut text = Vec::with_capacity(bytes.len());
+    let mut rest = bytes.iter();
+    while let Some(byte) = rest.next() {
+        text.push(*byte);
+        if *byte == 0 {
+            rest.next();
+        }
+    }
+    String::from_utf8(text).ok()
+}
+
+fn read_number(bytes: &[u8]) -> Option<Number> {
+    const SIGN: u64 = 1 << 63;
+    let (bits, rest) = bytes.split_first_chunk()?;
+    let bits = u64::from_be_bytes(*bits);
+    let double = f64::from_bits(if bits & SIGN == 0 { !bits } else { bits & !SIGN });
+    let rest = (u16::from_be_bytes(rest.try_into().ok()?) ^ 0x8000).cast_signed();
+    #[expect(clippy::cast_possible_truncation, reason = "what does not fit is no integer")]
+    let integer = i64::try_from(double as i128 + i128::from(rest));
+    Some(match integer {
+        Ok(integer) if double.fract() == 0.0 => Number::Integer(integer),
+        _ => Number::Double(double),
+    })
+}

@@ -173,3 +173,40 @@ proptest! {
         prop_assert_eq!(left.compare(&right), Some(order::key(&left).cmp(&order::key(&right))));
     }
 }
+
+#[test]
+fn scalars_are_read_from_their_bytes() {
+    for text in [
+        "null",
+        "false",
+        "true",
+        "0",
+        "-1.5",
+        "1e+300",
+        "9007199254740993",
+        "9223372036854775807",
+        "-9223372036854775808",
+        "\"\"",
+        r#""a\u0000b""#,
+    ] {
+        let value = order::read_scalar(&order::key(&read(text).unwrap())).unwrap();
+        assert_eq!(text_of(&value), text);
+    }
+    for bytes in [&[][..], &[1], &[2, 2], &[5, 0], &[6, 97], &[6, 97, 0, 1], &[7, 0], &[9]] {
+        assert!(order::read_scalar(bytes).is_none(), "{bytes:?}");
+    }
+    let mut start = Vec::new();
+    order::write_text_start("a\0b", &mut start);
+    assert_eq!(order::read_text_start(&start).unwrap(), "a\0b");
+    assert!(order::read_text_start(&order::key(&Value::from("a"))).is_none());
+}
+
+proptest! {
+    #[test]
+    fn any_scalar_is_read_from_its_bytes(integer: i64, double: f64, text: String) {
+        for value in [Value::from(integer), Value::from(double), Value::from(text)] {
+            let key = order::key(&value);
+            prop_assert_eq!(order::read_scalar(&key).map(|read| order::key(&read)), Some(key));
+        }
+    }
+}

@@ -173,6 +173,11 @@ impl Groups {
         (self.groups.last_mut(), bytes)
     }
 
+    /// How many there are.
+    pub(super) fn count(&self) -> usize {
+        self.groups.len()
+    }
+
     pub(super) fn into_values(self) -> impl Iterator<Item = GroupValues> {
         self.groups.into_iter().map(|group| GroupValues {
             aggregates: group.tallies.iter().map(Tally::result).collect(),

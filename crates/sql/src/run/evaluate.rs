@@ -102,6 +102,11 @@ impl Run {
         ))
     }
 
+    /// How many bytes are kept.
+    pub(super) fn kept(&self) -> usize {
+        self.kept.get()
+    }
+
     /// What is kept no longer.
     pub(super) fn drop_kept(&self, bytes: usize) {
         self.kept.set(self.kept.get().saturating_sub(bytes));

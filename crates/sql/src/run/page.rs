@@ -150,6 +150,32 @@ pub struct Finished {
     /// How the next page starts, if there may be one. For an answer in the
     /// order of the items it starts with the item that found the page full.
     pub resume: Option<Resume>,
+    /// What was in memory before anything could be written.
+    pub held: Held,
+}
+
+/// What a page had to keep in memory before anything could be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// What it is.
+    pub what: Holds,
+    /// How many there were at the end.
+    pub count: usize,
+    /// How many bytes they had.
+    pub bytes: usize,
+}
+
+/// What a page keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holds {
+    /// Nothing: each row is written when it is found.
+    Nothing,
+    /// Rows that are put in order, as many as the page can have.
+    SortedRows,
+    /// Groups and their aggregates.
+    Groups,
+    /// Rows that were not there before.
+    DistinctRows,
 }
 
 /// A page on its way.
@@ -240,8 +266,9 @@ impl<'p> Page<'p> {
     /// Finishes the page of a query without groups whose aggregates are known.
     pub fn finish_with(mut self, aggregates: Vec<Value>) -> Result<Finished> {
         self.gathered = Gathered::Nothing;
+        let held = self.held();
         self.write_group(&GroupValues { keys: Vec::new(), aggregates })?;
-        Ok(Finished { rows: self.rows, count: self.count, resume: None })
+        Ok(Finished { rows: self.rows, count: self.count, resume: None, held })
     }
 
     /// Adds the row of a query that reads no items.
@@ -351,6 +378,7 @@ impl<'p> Page<'p> {
 
     /// The page.
     pub fn finish(mut self) -> Result<Finished> {
+        let held = self.held();
         let staged = !self.stages.is_empty();
         self.finish_stages()?;
         let more = match std::mem::replace(&mut self.gathered, Gathered::Nothing) {
@@ -378,7 +406,17 @@ impl<'p> Page<'p> {
             return Err(too_large());
         }
         let resume = (more && self.resume.take != Some(0)).then_some(self.resume);
-        Ok(Finished { rows: self.rows, count: self.count, resume })
+        Ok(Finished { rows: self.rows, count: self.count, resume, held })
+    }
+
+    fn held(&self) -> Held {
+        let (what, count) = match &self.gathered {
+            Gathered::Nothing | Gathered::Ordered(..) => (Holds::Nothing, 0),
+            Gathered::Groups(groups) => (Holds::Groups, groups.count()),
+            Gathered::Sorted(sorted, _) => (Holds::SortedRows, sorted.len()),
+            Gathered::Distinct(_, found) => (Holds::DistinctRows, found.len()),
+        };
+        Held { what, count, bytes: self.run.kept() }
     }
 
     /// Brings the rows of each stage to the next one, and those of the last to

@@ -76,6 +76,11 @@ impl Program {
         self.reads_items
     }
 
+    /// Whether it asks anything of the items' values.
+    pub fn has_filter(&self) -> bool {
+        self.select.filter.as_ref().is_some_and(|filter| filter.as_constant().is_none())
+    }
+
     /// What it sorts by.
     pub fn order(&self) -> &[OrderKey] {
         &self.order

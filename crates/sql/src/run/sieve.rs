@@ -141,7 +141,7 @@ impl Span {
 }
 
 /// The first bytes that do not start with these.
-fn past(mut bytes: Vec<u8>) -> Vec<u8> {
+pub(super) fn past(mut bytes: Vec<u8>) -> Vec<u8> {
     while bytes.pop_if(|byte| *byte == 0xFF).is_some() {}
     if let Some(last) = bytes.last_mut() {
         *last += 1;

@@ -235,3 +235,63 @@ fn what_aggregates_ask_for() {
         assert_eq!(facts, expected.map(|fact| vec![fact]), "{query}");
     }
 }
+
+/// All spans of a sieve, for people.
+fn spans(sieve: &Sieve) -> Vec<String> {
+    match sieve {
+        Sieve::All | Sieve::Nothing => Vec::new(),
+        Sieve::Span(span) => vec![span.to_string()],
+        Sieve::And(members) | Sieve::Or(members) => members.iter().flat_map(spans).collect(),
+    }
+}
+
+#[test]
+fn spans_are_told_to_people() {
+    let long = "x".repeat(200);
+    let (query, cut) = (format!("c.a = '{long}'"), format!("/a = \"{}…", &long[..99]));
+    for (filter, expected) in [
+        ("c.a = 1", &["/a = 1"][..]),
+        ("c.a = 1.5 AND c['b c'] = 'x\\u0000y'", &[r#"/"b c" = "x\u0000y""#, "/a = 1.5"]),
+        ("c.a IN (null, true)", &["/a = null", "/a = true"]),
+        ("c.a > 1", &["/a > 1"]),
+        ("c.a >= 1 AND c.a < 5", &["/a >= 1 AND /a < 5"]),
+        ("c.a BETWEEN -1 AND 'x'", &[]),
+        ("c.a > 'b' AND c.a <= 'bb'", &[r#"/a > "b" AND /a <= "bb""#]),
+        ("c.a <= 9223372036854775807", &["/a <= 9223372036854775807"]),
+        ("c.a > 9007199254740993", &["/a > 9007199254740993"]),
+        ("c.a < true", &["/a = false"]),
+        ("c.a != 1", &["/a is defined"]),
+        ("CONTAINS(c.a, 'x')", &["/a is a string"]),
+        ("IS_NUMBER(c.a)", &["/a is a number"]),
+        ("IS_NULL(c.a)", &["/a = null"]),
+        ("c.a = [1]", &["/a is an array"]),
+        ("STARTSWITH(c.a, 'x')", &[r#"/a starts with "x""#]),
+        ("STARTSWITH(c.a, 'x') AND c.a > 'xb'", &[r#"/a > "xb" AND /a < "y""#]),
+        ("ARRAY_CONTAINS(c.tags, 'x')", &[r#"/tags/[] = "x""#]),
+        (&query, &[&*cut]),
+    ] {
+        let query = format!("SELECT * FROM c WHERE {filter}");
+        let mut told = spans(&program(&query, json!([])).unwrap().sieve());
+        told.sort();
+        assert_eq!(told, expected, "{filter}");
+    }
+}
+
+#[test]
+fn all_values_of_a_type_are_whole() {
+    for (filter, whole) in [
+        ("c.a", false),
+        ("c.a = null", false),
+        ("c.a > 1", false),
+        ("STARTSWITH(c.a, 'x')", false),
+        ("c.a != 1", true),
+        ("IS_BOOL(c.a)", true),
+        ("CONTAINS(c.a, 'x')", true),
+    ] {
+        let query = format!("SELECT * FROM c WHERE {filter}");
+        match program(&query, json!([])).unwrap().sieve() {
+            Sieve::Span(span) => assert_eq!(span.is_whole(), whole, "{filter}"),
+            other => panic!("{filter}: {other:?}"),
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! `dayfly query`: the rows of a query, one a line, or how it finds them.
+
+use std::str::FromStr;
+
+use clap::Args;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::show::{bytes, items, row, table};
+use super::{Container, Server, not_json, print};
+
+/// A query of a container.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Query {
+    /// The container, as DATABASE/CONTAINER.
+    #[arg(value_name = "DB/COLL")]
+    container: Container,
+
+    /// The query, such as 'SELECT * FROM c WHERE c.a = @a'.
+    #[arg(value_name = "QUERY")]
+    text: String,
+
+    /// The value of a parameter, such as '@a=1' or '@a="x"'; may be repeated.
+    #[arg(long, value_name = "NAME=JSON")]
+    parameter: Vec<Parameter>,
+
+    /// Shows how the first page is found, instead of its rows.
+    #[arg(long)]
+    explain: bool,
+
+    #[command(flatten)]
+    server: Server,
+}
+
+/// A parameter, and its value.
+#[derive(Clone, Debug, PartialEq)]
+struct Parameter(String, Value);
+
+impl FromStr for Parameter {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Parameter, &'static str> {
+        let (name, value) = text.split_once('=').ok_or("it must be NAME=JSON, such as @a=1")?;
+        let value = serde_json::from_str(value)
+            .map_err(|_| "the value must be JSON: 1, true, or \"x\" with its quotes")?;
+        Ok(Parameter(format!("@{}", name.strip_prefix('@').unwrap_or(name)), value))
+    }
+}
+
+/// A page of rows.
+#[derive(Deserialize)]
+struct Page<'a> {
+    #[serde(borrow, rename = "Documents")]
+    rows: Vec<&'a RawValue>,
+}
+
+impl Query {
+    /// Asks, and prints the answer.
+    pub(super) fn run(&self) -> Result<(), String> {
+        if self.explain { self.print_plan() } else { self.print_rows() }
+    }
+
+    fn parameters(&self) -> Value {
+        let parameter = |Parameter(name, value): &Parameter| json!({"name": name, "value": value});
+        self.parameter.iter().map(parameter).collect()
+    }
+
+    fn print_plan(&self) -> Result<(), String> {
+        let body = json!({
+            "container": self.container.to_string(),
+            "query": self.text,
+            "parameters": self.parameters(),
+        });
+        let answer = self.server.client()?.ask("/_admin/v1/query/explain", Some(&body))?;
+        self.server.print(&answer, plan)
+    }
+
+    /// Prints page after page, until there is none or nobody reads any more.
+    fn print_rows(&self) -> Result<(), String> {
+        let client = self.server.client()?;
+        let Container(database, container) = &self.container;
+        let query = json!({"query": self.text, "parameters": self.parameters()}).to_string();
+        let mut continuation = None;
+        loop {
+            let answer = client.query((database, container), &query, continuation.as_deref())?;
+            let text =
+                if self.server.json { format!("{}\n", answer.body) } else { lines(&answer.body)? };
+            continuation = answer.continuation;
+            if !print(&text)? || continuation.is_none() {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// The rows of a page, one a line, as the server wrote them.
+fn lines(body: &str) -> Result<String, String> {
+    let page: Page<'_> = serde_json::from_str(body).map_err(|_| not_json())?;
+    Ok(page.rows.iter().flat_map(|row| [row.get(), "\n"]).collect())
+}
+
+/// How a query finds its rows.
+fn plan(answer: &Value) -> String {
+    let (access, read, memory) = (&answer["access"], &answer["read"], &answer["memory"]);
+    let mut rows = vec![row("way", text(&access["way"])), row("reason", text(&access["reason"]))];
+    for (name, value) in [("condition", &access["condition"]), ("direction", &access["direction"])]
+    {
+        if value.is_string() {
+            rows.push(row(name, text(value)));
+        }
+    }
+    let partitions = access["partitions"].as_u64();
+    rows.push(row("partitions", partitions.map_or("all".to_owned(), |count| count.to_string())));
+    let (entries, dead) = (&read["entries"], &read["dead"]);
+    rows.push(row("entries", format!("{}, {} of them dead", count(entries), count(dead))));
+    rows.push(row("items", format!("{}, {}", items(&read["items"]), bytes(&read["bytes"]))));
+    rows.push(row("in memory", in_memory(memory)));
+    rows.push(row("answer", rows_told(&answer["answer"])));
+    rows.push(row("charge", format!("{} RU", answer["charge"].as_f64().unwrap_or_default())));
+    table(&rows, &[]) + &indexes(access)
+}
+
+fn in_memory(memory: &Value) -> String {
+    match memory["holds"].as_str() {
+        None | Some("nothing") => "nothing".to_owned(),
+        Some(what) => format!("{} {what}, {}", count(&memory["count"]), bytes(&memory["bytes"])),
+    }
+}
+
+fn rows_told(answer: &Value) -> String {
+    let more = if answer["more"] == true { ", and more on other pages" } else { "" };
+    let rows = match count(&answer["rows"]) {
+        1 => "1 row".to_owned(),
+        rows => format!("{rows} rows"),
+    };
+    format!("{rows}, {}{more}", bytes(&answer["bytes"]))
+}
+
+fn indexes(access: &Value) -> String {
+    let indexes = access["indexes"].as_array().map(Vec::as_slice).unwrap_or_default();
+    if indexes.is_empty() {
+        return String::new();
+    }
+    let mut rows = vec![row("index", "range")];
+    for index in indexes {
+        let range = index["range"].as_str().unwrap_or("all of it");
+        rows.push(row(&text(&index["index"]), range));
+    }
+    let left_out = access["indexesLeftOut"].as_u64().unwrap_or_default();
+    if left_out > 0 {
+        rows.push(row("…", format!("and {left_out} more")));
+    }
+    format!("\n{}", table(&rows, &[]))
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or("-").to_owned()
+}
+
+fn count(value: &Value) -> u64 {
+    value.as_u64().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_names_and_json() {
+        for (text, name, value) in [
+            ("@a=1", "@a", json!(1)),
+            ("a=\"x=y\"", "@a", json!("x=y")),
+            ("@b={\"c\":[null]}", "@b", json!({"c": [null]})),
+        ] {
+            assert_eq!(text.parse(), Ok(Parameter(name.to_owned(), value)));
+        }
+        for wrong in ["@a", "@a=x", "@a="] {
+            assert!(wrong.parse::<Parameter>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn rows_are_lines_as_they_are() {
+        let body = r#"{"_rid":"x","Documents":[{"b": 1e+300,"a":[1, 2]},"x",3],"_count":3}"#;
+        assert_eq!(lines(body).unwrap(), "{\"b\": 1e+300,\"a\":[1, 2]}\n\"x\"\n3\n");
+        assert_eq!(lines(r#"{"Documents":[]}"#).unwrap(), "");
+        assert!(lines("<html>").is_err());
+    }
+
+    #[test]
+    fn a_plan_is_a_table() {
+        let answer = json!({
+            "now": 1, "charge": 3.81,
+            "access": {
+                "way": "values", "reason": "R.", "partitions": 1, "direction": null,
+                "condition": "/a = 1", "indexesLeftOut": 2,
+                "indexes": [{"index": "/a", "range": "/a = 1"}, {"index": "/b", "range": null}],
+            },
+            "read": {"entries": 7, "dead": 1, "items": 6, "bytes": 1536},
+            "memory": {"holds": "sorted rows", "count": 6, "bytes": 480},
+            "answer": {"rows": 6, "bytes": 35, "more": true},
+        });
+        assert_eq!(
+            plan(&answer),
+            "way         values\n\
+             reason      R.\n\
+             condition   /a = 1\n\
+             partitions  1\n\
+             entries     7, 1 of them dead\n\
+             items       6 items, 1.5 KB\n\
+             in memory   6 sorted rows, 480 B\n\
+             answer      6 rows, 35 B, and more on other pages\n\
+             charge      3.81 RU\n\
+             \n\
+             index  range\n\
+             /a     /a = 1\n\
+             /b     all of it\n\
+             …      and 2 more\n"
+        );
+        assert!(plan(&json!({})).ends_with('\n'));
+    }
+}

@@ -1,0 +1,177 @@
+//! What a page of a query did, and why: for a person who wonders what a query
+//! costs.
+//!
+//! The query is carried out, so that all figures are those of the page itself.
+
+use dayfly_model::charge::rounded;
+use dayfly_sql::run::{Held, Holds, Span};
+use dayfly_storage::Direction;
+use serde_json::{Value, json};
+
+use super::choose::{Way, Why};
+use super::numbers::Set;
+use super::{Ran, Taken, run};
+use crate::Shared;
+use crate::operation::QueryItems;
+use crate::reply::{Reply, Success};
+use crate::scope::Opened;
+
+/// How many indexes are listed.
+const INDEXES_MAX: usize = 100;
+
+/// How many characters of a condition are shown.
+const CONDITION_MAX: usize = 1_000;
+
+/// Carries out the first page of a query, and says how.
+pub(crate) fn explain(shared: &Shared, opened: &Opened, asked: &QueryItems) -> Reply {
+    match run(shared, opened, asked) {
+        Ok(ran) => {
+            let body = told(&ran, opened).to_string();
+            Reply::ok(Success::new(200, body), opened.now(), ran.charge_ru).at(ran.place)
+        }
+        Err(error) => opened.failed(error).at(opened.place()),
+    }
+}
+
+fn told(ran: &Ran, opened: &Opened) -> Value {
+    let figures = &ran.figures;
+    json!({
+        "now": opened.now().0,
+        "access": access(ran),
+        "read": {
+            "entries": figures.entries,
+            "dead": figures.dead,
+            "items": figures.items,
+            "bytes": figures.item_bytes,
+        },
+        "memory": memory(ran.finished.held),
+        "answer": {
+            "rows": figures.rows,
+            "bytes": figures.row_bytes,
+            "more": ran.continuation.is_some(),
+        },
+        "charge": rounded(ran.charge_ru),
+    })
+}
+
+fn memory(held: Held) -> Value {
+    let what = match held.what {
+        Holds::Nothing => "nothing",
+        Holds::SortedRows => "sorted rows",
+        Holds::Groups => "groups",
+        Holds::DistinctRows => "distinct rows",
+    };
+    json!({ "holds": what, "count": held.count, "bytes": held.bytes })
+}
+
+/// The way to the items, in the words of the answer.
+struct Told {
+    way: &'static str,
+    reason: &'static str,
+    indexes: Vec<(String, Option<String>)>,
+    condition: Option<String>,
+    direction: Option<&'static str>,
+}
+
+fn access(ran: &Ran) -> Value {
+    let told = match &ran.taken {
+        Taken::NoItems => Told::new("noItems", "The query reads no items."),
+        Taken::Known => {
+            let reason = "The index, or the count of the living, knows the aggregates.";
+            Told::new("known", reason)
+        }
+        Taken::Way(Way::Numbers(_), true) => {
+            let reason = "The alternatives of the filter name too many items, so all are read.";
+            Told::new("scan", reason)
+        }
+        Taken::Way(way, _) => Told::of(way),
+    };
+    let Told { way, reason, indexes, condition, direction } = told;
+    let left_out = indexes.len().saturating_sub(INDEXES_MAX);
+    let index = |(index, range)| json!({ "index": index, "range": range });
+    json!({
+        "way": way,
+        "reason": reason,
+        "partitions": ran.partitions,
+        "indexes": indexes.into_iter().take(INDEXES_MAX).map(index).collect::<Vec<_>>(),
+        "indexesLeftOut": left_out,
+        "condition": condition.map(cut),
+        "direction": direction,
+    })
+}
+
+impl Told {
+    fn new(way: &'static str, reason: &'static str) -> Told {
+        Told { way, reason, indexes: Vec::new(), condition: None, direction: None }
+    }
+
+    fn of(way: &Way) -> Told {
+        match way {
+            Way::Nothing => Told::new("nothing", "The filter is true of no item."),
+            Way::Scan(why) => Told::new("scan", reason(*why)),
+            Way::Walk(span) => Told {
+                indexes: vec![index(span)],
+                condition: Some(span.to_string()),
+                direction: Some("ascending"),
+                ..Told::new("range", "The entries of this range lead to the items.")
+            },
+            Way::Numbers(set) => {
+                let mut indexes = Vec::new();
+                gather(set, &mut indexes);
+                Told {
+                    indexes,
+                    condition: Some(condition(set)),
+                    ..Told::new("values", "The entries of these values lead to the items.")
+                }
+            }
+            Way::Ordered(route) => Told {
+                indexes: vec![(route.path.clone(), route.span.as_ref().map(Span::to_string))],
+                condition: route.span.as_ref().map(Span::to_string),
+                direction: Some(match route.direction {
+                    Direction::Forward => "ascending",
+                    Direction::Backward => "descending",
+                }),
+                ..Told::new("order", "The entries have the order that is asked for.")
+            },
+        }
+    }
+}
+
+fn reason(why: Why) -> &'static str {
+    match why {
+        Why::Few => "There are so few items that all are read.",
+        Why::NothingToSeek => "The filter has nothing that an index could look up.",
+        Why::Resumed => "The page before read all items, and this one goes on.",
+        Why::NotIndexed => "What the filter asks for is in no index that can be used now.",
+    }
+}
+
+fn index(span: &Span) -> (String, Option<String>) {
+    (span.path_text(), Some(span.to_string()))
+}
+
+fn gather(set: &Set, indexes: &mut Vec<(String, Option<String>)>) {
+    match set {
+        Set::Point(span) | Set::Range(span) => indexes.push(index(span)),
+        Set::All(sets) | Set::Any(sets) => sets.iter().for_each(|set| gather(set, indexes)),
+    }
+}
+
+fn condition(set: &Set) -> String {
+    let joined = |sets: &[Set], word: &str| {
+        let members: Vec<String> = sets.iter().map(condition).collect();
+        format!("({})", members.join(word))
+    };
+    match set {
+        Set::Point(span) | Set::Range(span) => span.to_string(),
+        Set::All(sets) => joined(sets, " AND "),
+        Set::Any(sets) => joined(sets, " OR "),
+    }
+}
+
+fn cut(text: String) -> String {
+    match text.char_indices().nth(CONDITION_MAX) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text,
+    }
+}
