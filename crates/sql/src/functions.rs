@@ -33,6 +33,7 @@ use std::borrow::Cow;
 use dayfly_model::Timestamp;
 use dayfly_model::value::Value;
 
+pub(crate) use self::arguments::size;
 pub(crate) use self::like::Like;
 
 /// The arguments of a call.

@@ -155,6 +155,15 @@ pub(super) fn bad_token() -> Error {
     Error::bad_request("Invalid Continuation Token")
 }
 
+/// The place is on a way that is no longer there.
+pub(super) fn index_gone() -> Error {
+    Error::bad_request(
+        "The query cannot go on where its last page ended, because the indexing policy has \
+         changed meanwhile, or too many items were written that it names. Start it again without \
+         a continuation token.",
+    )
+}
+
 fn put_short(bytes: &mut Vec<u8>, part: &[u8]) {
     bytes.put_u16(u16::try_from(part.len()).unwrap_or(u16::MAX));
     bytes.put_slice(part);
@@ -217,6 +226,8 @@ fn read(text: &str) -> Option<(Seal, Token)> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn seals(container: u32, query: &str) -> Seals {
@@ -226,6 +237,49 @@ mod tests {
     const QUERY: &str = "SELECT * FROM c WHERE c.a = 1 ORDER BY c.b";
     const OTHER_FILTER: &str = "SELECT * FROM c WHERE c.a = 2 ORDER BY c.b";
     const OTHER_ORDER: &str = "SELECT * FROM c WHERE c.a = 1 ORDER BY c.a";
+
+    /// Bytes behind the seal of a token, with a check that fits.
+    fn sealed(seal: Seal, rest: &[u8]) -> String {
+        let mut bytes = [&seal, rest].concat();
+        let check = Sha256::digest(&bytes);
+        bytes.extend(check.iter().take(4));
+        URL_SAFE_NO_PAD.encode(bytes)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn any_text_is_read_or_refused(text in any::<String>()) {
+            prop_assert!(Token::read(&text, seals(7, QUERY)).is_err());
+        }
+
+        #[test]
+        fn any_bytes_are_read_as_they_would_be_written_or_refused(
+            start in prop::collection::vec(any::<u8>(), 24),
+            rest in prop::collection::vec(0..9u8, 0..60),
+        ) {
+            let seals = seals(7, QUERY);
+            for seal in [seals.whole, seals.unfiltered] {
+                let text = sealed(seal, &[&*start, &*rest].concat());
+                if let Ok(token) = Token::read(&text, seals) {
+                    prop_assert_eq!(token.write(seals), text);
+                }
+            }
+        }
+
+        #[test]
+        fn a_token_that_was_bent_is_refused(at in any::<prop::sample::Index>(), bit in 0..6u32) {
+            let seals = seals(7, QUERY);
+            let at_entry = Place::Entry(Bucket(9), vec![5; 40], 8);
+            let text = Token { resume: Resume::default(), at: at_entry }.write(seals);
+            let mut bent = text.clone().into_bytes();
+            let at = at.index(bent.len());
+            bent[at] ^= 1 << bit;
+            let read = std::str::from_utf8(&bent).map(|bent| Token::read(bent, seals));
+            prop_assert!(!matches!(read, Ok(Ok(_))));
+        }
+    }
 
     #[test]
     fn tokens_are_read_as_they_were_written() {

@@ -9,8 +9,8 @@ use serde_json::value::RawValue;
 use super::{Number, Value};
 use crate::json::DEPTH_MAX;
 
-/// Reads JSON text. The text must be whole, and not nested deeper than items
-/// may be.
+/// Reads JSON text, whoever wrote it. The text must be whole, and not nested
+/// deeper than 127 levels.
 pub fn read(text: &str) -> serde_json::Result<Value> {
     if depth(text) > DEPTH_MAX {
         return Err(serde::de::Error::custom("it is nested too deep"));
@@ -43,9 +43,17 @@ fn depth(text: &str) -> usize {
     deepest
 }
 
+/// The value of an item's text, which is valid and no deeper than items may be:
+/// one level more than [`read`] takes.
+pub fn read_item(text: &str) -> Value {
+    let mut reader = serde_json::Deserializer::from_str(text);
+    reader.disable_recursion_limit();
+    Value::deserialize(&mut reader).unwrap_or_default()
+}
+
 /// The value of text that was found in an item, and so is valid.
 pub fn read_raw(raw: &RawValue) -> Value {
-    read(raw.get()).unwrap_or_default()
+    read_item(raw.get())
 }
 
 impl<'a> Deserialize<'a> for Value {

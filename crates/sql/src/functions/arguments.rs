@@ -72,7 +72,7 @@ pub(super) fn as_bool(value: &Value) -> Option<bool> {
 }
 
 /// About how many bytes a value takes, at least one.
-pub(super) fn size(value: &Value) -> usize {
+pub(crate) fn size(value: &Value) -> usize {
     match value {
         Value::Undefined | Value::Null | Value::Bool(_) | Value::Number(_) => 1,
         Value::String(text) => text.len() + 1,

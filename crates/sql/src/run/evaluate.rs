@@ -7,18 +7,25 @@ use std::borrow::Cow;
 use std::cell::{Cell, OnceCell};
 use std::cmp::Ordering;
 
-use dayfly_model::value::{Value, order, read};
+use dayfly_model::value::{Value, order, read_item};
 use dayfly_model::{Error, Result};
 
 use super::Item;
 use super::aggregate::GroupValues;
 use super::program::Code;
-use crate::functions::{Body, Like, Setting};
+use crate::functions::{Body, Like, Setting, size};
 use crate::tree::{Operator, Sign};
 
 /// How much work one item may make: rows of a cross product, elements that are
 /// compared.
 const WORK_PER_ITEM: u64 = 20_000_000;
+
+/// How many bytes of values may be put together for one item: strings that are
+/// joined, arrays and objects that are built.
+const MADE_PER_ITEM: usize = 256 * 1024 * 1024;
+
+/// The longest row, in bytes of JSON.
+const ROW_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// How much a query may keep in memory, in bytes.
 const KEPT_MAX: usize = 64 * 1024 * 1024;
@@ -30,6 +37,8 @@ pub(super) struct Run {
     work: Cell<u64>,
     /// Work that was done before this item.
     done: Cell<u64>,
+    /// Bytes that were put together for this item.
+    made: Cell<usize>,
     kept: Cell<usize>,
     random: Cell<u64>,
 }
@@ -40,6 +49,7 @@ impl Run {
             setting,
             work: Cell::new(WORK_PER_ITEM),
             done: Cell::new(0),
+            made: Cell::new(0),
             kept: Cell::new(0),
             random: Cell::new(seed | 1),
         }
@@ -49,6 +59,7 @@ impl Run {
     pub(super) fn next_item(&self) {
         self.done.set(self.work_done());
         self.work.set(WORK_PER_ITEM);
+        self.made.set(0);
     }
 
     /// How much was done so far.
@@ -68,6 +79,13 @@ impl Run {
                  join fewer arrays.",
             )),
         }
+    }
+
+    /// Accounts for bytes that are put together.
+    pub(super) fn make(&self, bytes: usize) -> Result<()> {
+        let made = self.made.get().saturating_add(bytes);
+        self.made.set(made);
+        if made <= MADE_PER_ITEM { Ok(()) } else { Err(too_large()) }
     }
 
     /// Accounts for bytes that are kept until the end.
@@ -107,6 +125,13 @@ pub(super) fn refused(sentence: &str) -> Error {
     Error::bad_request(format!("Message: {body}"))
 }
 
+fn too_large() -> Error {
+    refused(
+        "The query makes too large a value of one item. Join fewer strings, or put less into its \
+         arrays and objects.",
+    )
+}
+
 /// An item whose fields were read.
 pub(super) struct Loaded<'a> {
     pub(super) fields: Vec<Value>,
@@ -123,7 +148,7 @@ impl<'a> Loaded<'a> {
         self.whole.get_or_init(|| {
             let mut text = Vec::new();
             self.item.render(&mut text);
-            str::from_utf8(&text).ok().and_then(|text| read(text).ok()).unwrap_or_default()
+            str::from_utf8(&text).map(read_item).unwrap_or_default()
         })
     }
 }
@@ -187,6 +212,7 @@ impl Code {
                 for value in values {
                     let value = value.eval(scope)?;
                     if value.is_defined() {
+                        scope.run.make(size(&value))?;
                         array.push(value.into_owned());
                     }
                 }
@@ -197,6 +223,7 @@ impl Code {
                 for (name, value) in members {
                     let value = value.eval(scope)?;
                     if value.is_defined() {
+                        scope.run.make(name.len() + size(&value))?;
                         object.push((name.clone(), value.into_owned()));
                     }
                 }
@@ -218,6 +245,7 @@ impl Code {
                 let mut value = first.eval(scope)?;
                 for (operator, operand) in rest {
                     value = Cow::Owned(binary(*operator, &value, &*operand.eval(scope)?));
+                    scope.run.make(value.as_str().map_or(0, str::len))?;
                 }
                 Ok(value)
             }
@@ -301,6 +329,7 @@ impl Code {
 }
 
 fn write_members(members: &[(String, Code)], scope: &Scope<'_>, out: &mut Vec<u8>) -> Result<()> {
+    let begin = out.len();
     out.push(b'{');
     let mut first = true;
     for (name, code) in members {
@@ -314,6 +343,9 @@ fn write_members(members: &[(String, Code)], scope: &Scope<'_>, out: &mut Vec<u8
             first = false;
         } else {
             out.truncate(start);
+        }
+        if out.len() - begin > ROW_BYTES_MAX {
+            return Err(too_large());
         }
     }
     out.push(b'}');

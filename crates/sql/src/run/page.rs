@@ -408,6 +408,7 @@ impl<'p> Page<'p> {
     fn write_groups(&mut self, groups: Groups) -> Result<()> {
         let mut seen = HashSet::new();
         for group in groups.into_values() {
+            self.run.next_item();
             if self.program.distinct {
                 let scope = Scope { run: &self.run, item: None, bound: None, group: Some(&group) };
                 let value = self.program.select.projection.eval(&scope)?;

@@ -9,6 +9,7 @@ use dayfly_model::value::{Value, order};
 use super::aggregate::{Groups, Kind, kept};
 use super::evaluate::{Bound, Scope, refused};
 use super::program::{Select, Source};
+use crate::functions::size;
 use crate::tree::Use;
 
 /// Whether more rows are wanted.
@@ -147,6 +148,7 @@ impl Select {
             Use::Array => {
                 self.values(scope, &mut |value| {
                     scope.run.work(1)?;
+                    scope.run.make(size(&value))?;
                     rows.push(value.into_owned());
                     Ok(Flow::More)
                 })?;

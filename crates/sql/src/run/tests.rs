@@ -6,6 +6,7 @@ use serde_json::{Value as Json, json};
 use super::*;
 use crate::Request;
 
+mod hostile;
 mod paging;
 mod sieve;
 
