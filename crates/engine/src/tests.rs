@@ -3,6 +3,8 @@
 mod index;
 mod model;
 mod purge;
+mod queries;
+mod random;
 mod server;
 mod touch;
 mod watched;

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use dayfly_model::Result;
 use dayfly_model::indexing::rules::Composite;
-use dayfly_model::value::{Type, order};
+use dayfly_model::indexing::terms::first_value;
 use dayfly_sql::run::{After, OrderKey, Program};
 use dayfly_storage::{Bucket, Direction, KeyRange};
 
@@ -72,7 +72,7 @@ impl<'a> Ordered<'a> {
         for (bucket, scope) in segments {
             let mut route = route.clone();
             if let Some(after) = after {
-                route.start_at(after, program);
+                route.start_at(after, program.order());
             }
             let snapshot = &*opened.snapshot;
             let entries = Entries::new(snapshot, bucket, &route.stretch, route.direction)
@@ -164,7 +164,8 @@ impl Lane<'_> {
                 let record = load(self.opened, self.bucket, &entry.item, entry.docno)?;
                 let row = Row { record: &record, container: &self.opened.container };
                 let key = self.program.sort_key(&row)?;
-                let tie = if self.backward { !entry.docno } else { entry.docno };
+                let falls = self.program.order().first().is_some_and(OrderKey::descends);
+                let tie = if falls { !entry.docno } else { entry.docno };
                 run.push((key, tie, entry.docno, entry.item));
             }
             if run.len() > RUN_MAX {
@@ -196,19 +197,19 @@ impl Lane<'_> {
 impl Route {
     /// Leaves out what comes before the end of a page. What it leaves may still
     /// have rows that were on that page.
-    fn start_at(&mut self, after: &After, program: &Program) {
+    fn start_at(&mut self, after: &After, order: &[OrderKey]) {
         let key = match after {
             After::Row((key, _, _)) => key,
             After::Start(start, _) => start,
         };
-        let falls = program.order().iter().map(OrderKey::descends);
-        let sure = key.get(..sure_length(key, falls, self.sure_bytes)).unwrap_or_default();
+        let sure = key.get(..self.sure_bytes(key, order)).unwrap_or(key);
+        let value: Vec<u8> = match self.direction {
+            Direction::Forward => sure.to_vec(),
+            Direction::Backward => sure.iter().map(|byte| !byte).collect(),
+        };
         match self.direction {
-            Direction::Forward if *sure > *self.stretch.start => {
-                self.stretch.start = sure.to_vec();
-            }
+            Direction::Forward if value > self.stretch.start => self.stretch.start = value,
             Direction::Backward => {
-                let value: Vec<u8> = sure.iter().map(|byte| !byte).collect();
                 let end = KeyRange::prefix(&value).end;
                 if end < self.stretch.end {
                     self.stretch.end = end;
@@ -217,54 +218,21 @@ impl Route {
             Direction::Forward => {}
         }
     }
-}
 
-/// How many bytes of a row's sort values its entry has, too: up to the first
-/// value that is cut there. `falls` says of each value whether its bytes are
-/// inverted.
-fn sure_length(key: &[u8], falls: impl Iterator<Item = bool>, bytes_max: usize) -> usize {
-    let mut at = 0;
-    for falls in falls {
-        let rest = key.get(at..).unwrap_or_default();
-        let value: Vec<u8> = rest.iter().map(|byte| if falls { !byte } else { *byte }).collect();
-        let compound = value.first().is_some_and(|kind| *kind >= order::bounds(Type::Array).0);
-        match order::length(&value) {
-            _ if compound => return at + 1,
-            Some(length) if length <= bytes_max => at += length,
-            _ => return at + rest.len().min(bytes_max),
-        }
-    }
-    at
-}
-
-#[cfg(test)]
-mod tests {
-    use dayfly_model::value::{Value, read};
-
-    use super::*;
-
-    #[test]
-    fn what_an_entry_has_of_sort_values() {
-        let long = Value::from("x".repeat(600));
-        let list = read("[1,2]").unwrap();
-        let number = Value::from(1i64);
-        for (values, falls, expected) in [
-            (vec![&number], vec![false], 11),
-            (vec![&number], vec![true], 11),
-            (vec![&list], vec![false], 1),
-            (vec![&list], vec![true], 1),
-            (vec![&long], vec![false], 256),
-            (vec![&number, &list], vec![true, false], 12),
-            (vec![&number, &long], vec![false, true], 267),
-            (vec![&list, &number], vec![false, false], 1),
-            (vec![&number, &Value::Undefined], vec![false, true], 12),
-        ] {
-            let mut key = Vec::new();
-            for (value, falls) in values.iter().zip(&falls) {
-                let bytes = order::key(value);
-                key.extend(bytes.iter().map(|byte| if *falls { !byte } else { *byte }));
+    /// How many bytes of a row's sort values stand in its entry as they are: all
+    /// up to the first that the index cuts.
+    fn sure_bytes(&self, key: &[u8], order: &[OrderKey]) -> usize {
+        let mut length = 0;
+        for member in order {
+            let rest = key.get(length..).unwrap_or_default().iter();
+            let rest: Vec<u8> =
+                rest.map(|byte| if member.descends() { !byte } else { *byte }).collect();
+            let Some((bytes, is_cut)) = first_value(&rest, self.value_bytes_max) else { break };
+            length += bytes;
+            if is_cut {
+                break;
             }
-            assert_eq!(sure_length(&key, falls.into_iter(), 256), expected, "{values:?}");
         }
+        length
     }
 }

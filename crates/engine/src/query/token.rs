@@ -155,6 +155,15 @@ pub(super) fn bad_token() -> Error {
     Error::bad_request("Invalid Continuation Token")
 }
 
+/// The place is on a way that is no longer there.
+pub(super) fn index_gone() -> Error {
+    Error::bad_request(
+        "The query cannot go on where its last page ended, because the indexing policy has \
+         changed meanwhile, or too many items were written that it names. Start it again without \
+         a continuation token.",
+    )
+}
+
 fn put_short(bytes: &mut Vec<u8>, part: &[u8]) {
     bytes.put_u16(u16::try_from(part.len()).unwrap_or(u16::MAX));
     bytes.put_slice(part);

@@ -85,43 +85,6 @@ pub fn write(value: &Value, out: &mut Vec<u8>) {
     }
 }
 
-/// How many of these bytes the first value has; `None` if it is not whole.
-pub fn length(bytes: &[u8]) -> Option<usize> {
-    match *bytes.first()? {
-        UNDEFINED..=TRUE => Some(1),
-        NUMBER => (bytes.len() >= NUMBER_BYTES).then_some(NUMBER_BYTES),
-        STRING => text_length(bytes),
-        ARRAY => members_length(bytes, length),
-        OBJECT => members_length(bytes, |member| {
-            let name = text_length(member)?;
-            Some(name + length(member.get(name..)?)?)
-        }),
-        _ => None,
-    }
-}
-
-/// The length of a string: up to two zeros that do not stand for a zero.
-fn text_length(bytes: &[u8]) -> Option<usize> {
-    let mut at = 1;
-    loop {
-        at += bytes.get(at..)?.iter().position(|byte| *byte == END)? + 2;
-        if *bytes.get(at - 1)? == END {
-            return Some(at);
-        }
-    }
-}
-
-fn members_length(bytes: &[u8], member: impl Fn(&[u8]) -> Option<usize>) -> Option<usize> {
-    let mut at = 1;
-    loop {
-        let rest = bytes.get(at..)?;
-        if *rest.first()? == END {
-            return Some(at + 1);
-        }
-        at += member(rest)?;
-    }
-}
-
 /// Appends the bytes of a string.
 pub fn write_text(text: &str, out: &mut Vec<u8>) {
     write_text_start(text, out);
