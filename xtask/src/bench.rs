@@ -8,6 +8,7 @@
 //! ttl      CPU of a change of the default, of what-if and forecast, and of idling
 //! purge    expired items removed a second, against bare fjall removing the same keys
 //! beside   latency of writes with and without a purge beside them
+//! query    CPU of queries, against point reads, other sizes and a bare loop; their memory
 //! ```
 //!
 //! Both sides of every comparison run in one run, in turns, each as a process
@@ -21,6 +22,7 @@ mod fill;
 mod item;
 mod load;
 mod purge;
+mod query;
 pub(crate) mod raw;
 mod read;
 mod report;
@@ -46,6 +48,11 @@ pub(crate) struct Options {
     /// The server; without it, the release build is made and used.
     #[arg(long, value_name = "PATH")]
     bin: Option<PathBuf>,
+    /// How many items the largest container of `query` has: fewer are for trying
+    /// it out, and are not written down.
+    #[arg(long, value_name = "N", default_value_t = query::ITEMS, conflicts_with = "write",
+        value_parser = clap::value_parser!(u64).range(query::ITEMS_MIN..=query::ITEMS))]
+    items: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -57,10 +64,19 @@ enum Name {
     Ttl,
     Purge,
     Beside,
+    Query,
 }
 
-const ALL: [Name; 7] =
-    [Name::Start, Name::Read, Name::Create, Name::Scale, Name::Ttl, Name::Purge, Name::Beside];
+const ALL: [Name; 8] = [
+    Name::Start,
+    Name::Read,
+    Name::Create,
+    Name::Scale,
+    Name::Ttl,
+    Name::Purge,
+    Name::Beside,
+    Name::Query,
+];
 
 /// What every benchmark needs.
 struct Bench {
@@ -92,6 +108,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             Name::Ttl => ttl::run(&bench)?,
             Name::Purge => purge::run(&bench)?,
             Name::Beside => beside::run(&bench)?,
+            Name::Query => query::run(&bench, options.items)?,
         };
         println!("\n{}", report.table());
         missed += report.missed();

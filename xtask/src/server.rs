@@ -96,11 +96,20 @@ impl Server {
 
     /// Its memory that is in RAM, in bytes.
     pub(crate) fn rss_bytes(&self) -> Result<u64> {
+        self.status_bytes("VmRSS:")
+    }
+
+    /// The most of it that there ever was.
+    pub(crate) fn rss_peak_bytes(&self) -> Result<u64> {
+        self.status_bytes("VmHWM:")
+    }
+
+    fn status_bytes(&self, name: &str) -> Result<u64> {
         let path = format!("/proc/{}/status", self.child.id());
         let text = std::fs::read_to_string(&path).map_err(failed(&path))?;
-        let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let line = text.lines().find_map(|line| line.strip_prefix(name));
         let kilobytes = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
-        kilobytes.map(|kilobytes| kilobytes * 1024).ok_or_else(|| format!("{path} has no VmRSS"))
+        kilobytes.map(|kilobytes| kilobytes * 1024).ok_or_else(|| format!("{path} has no {name}"))
     }
 
     /// A number from `/metrics`; of one that has labels, the sum.

@@ -33,6 +33,8 @@ const RANGE_ID: HeaderName = HeaderName::from_static("x-ms-documentdb-partitionk
 const REPLACE_PENDING: HeaderName = HeaderName::from_static("x-ms-offer-replace-pending");
 const REQUEST_CHARGE: HeaderName = HeaderName::from_static("x-ms-request-charge");
 const REQUEST_DURATION: HeaderName = HeaderName::from_static("x-ms-request-duration-ms");
+const REQUIRES_DISTRIBUTION: HeaderName =
+    HeaderName::from_static("x-ms-cosmos-query-requiresdistribution");
 const RESOURCE_QUOTA: HeaderName = HeaderName::from_static("x-ms-resource-quota");
 const RESOURCE_USAGE: HeaderName = HeaderName::from_static("x-ms-resource-usage");
 const SESSION_TOKEN: HeaderName = HeaderName::from_static("x-ms-session-token");
@@ -166,6 +168,9 @@ fn succeed(response: &mut Response<Pieces>, success: Success, context: &Context<
     if let Some(count) = success.item_count {
         headers.insert(ITEM_COUNT, count.into());
     }
+    if success.is_whole {
+        headers.insert(REQUIRES_DISTRIBUTION, HeaderValue::from_static("False"));
+    }
     if let Some(figures) = &success.query {
         take(headers, QUERY_METRICS, metrics(figures, context.duration));
     }
@@ -179,7 +184,7 @@ fn succeed(response: &mut Response<Pieces>, success: Success, context: &Context<
     if let Some(usage) = success.usage {
         // There is no quota but the disk.
         headers.insert(RESOURCE_QUOTA, HeaderValue::from_static(NO_QUOTA));
-        take(headers, RESOURCE_USAGE, used(usage));
+        headers.insert(RESOURCE_USAGE, usage_value(usage));
     }
     if let Some(percent) = success.index_progress {
         headers.insert(INDEX_PROGRESS, u16::from(percent).into());
@@ -204,6 +209,22 @@ fn metrics(figures: &QueryFigures, duration: Duration) -> String {
          retrievedDocumentSize={item_bytes};outputDocumentCount={rows};\
          outputDocumentSize={row_bytes};writeOutputTimeInMs=0.00;indexUtilizationRatio={used:.2}"
     )
+}
+
+/// The usage as a header. It is the same on many answers in a row.
+fn usage_value(usage: Count) -> HeaderValue {
+    thread_local! {
+        static LAST: RefCell<Option<(Count, HeaderValue)>> = const { RefCell::new(None) };
+    }
+    LAST.with_borrow_mut(|last| match last {
+        Some((known, value)) if *known == usage => value.clone(),
+        _ => {
+            let value = HeaderValue::from_maybe_shared(Bytes::from(used(usage)))
+                .unwrap_or(HeaderValue::from_static(""));
+            *last = Some((usage, value.clone()));
+            value
+        }
+    })
 }
 
 /// What a container holds, as the service writes it: megabytes, kilobytes, items

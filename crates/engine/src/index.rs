@@ -26,6 +26,7 @@ pub(crate) mod walk;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
+use dayfly_model::Timestamp;
 use dayfly_model::indexing::rules::Rules;
 use dayfly_model::indexing::terms::{Term, Terms};
 use dayfly_model::ttl::Life;
@@ -50,7 +51,15 @@ const POLICIES_KNOWN: usize = 2;
 pub(crate) struct Source {
     text: Bytes,
     indexing: Indexing,
-    known: Mutex<Vec<(Arc<Rules>, Indexed)>>,
+    known: Mutex<Vec<Known>>,
+}
+
+/// What an item with this `_ts` has in the index by a policy.
+#[derive(Debug)]
+struct Known {
+    rules: Arc<Rules>,
+    ts: Timestamp,
+    indexed: Indexed,
 }
 
 impl Source {
@@ -66,18 +75,38 @@ impl Source {
     /// About how many bytes are held to know what it has in the index.
     pub(crate) fn weight(&self) -> u64 {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.iter().map(|(_, indexed)| indexed.weight()).sum()
+        known.iter().map(|known| known.indexed.weight()).sum()
     }
 
-    /// What the item has in the index by these rules.
-    pub(crate) fn by(&self, rules: &Arc<Rules>) -> Result<Indexed> {
+    /// What the item has in the index by these rules, if `ts` is its `_ts`.
+    pub(crate) fn by(&self, rules: &Arc<Rules>, ts: Timestamp) -> Result<Indexed> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, indexed)) = known.iter().find(|(by, _)| Arc::ptr_eq(by, rules)) {
-            return Ok(indexed.clone());
+        let fits = |known: &&Known| {
+            Arc::ptr_eq(&known.rules, rules) && (known.ts == ts || !rules.has_times())
+        };
+        if let Some(found) = known.iter().find(fits) {
+            return Ok(found.indexed.clone());
         }
-        let indexed = Indexed::derive(&self.text, self.indexing, rules)?;
+        let indexed = self.derive(rules, ts)?;
         known.truncate(POLICIES_KNOWN - 1);
-        known.insert(0, (Arc::clone(rules), indexed.clone()));
+        known.insert(0, Known { rules: Arc::clone(rules), ts, indexed: indexed.clone() });
+        Ok(indexed)
+    }
+
+    fn derive(&self, rules: &Rules, ts: Timestamp) -> Result<Indexed> {
+        let is_in = match self.indexing {
+            Indexing::ByPolicy => rules.is_automatic(),
+            Indexing::Include => true,
+            Indexing::Exclude => false,
+        };
+        if !rules.is_on() || !is_in {
+            return Ok(Indexed { is_left_out: rules.is_on(), ..Indexed::default() });
+        }
+        let text = str::from_utf8(&self.text).map_err(|_| unreadable())?;
+        let terms = Arc::new(Terms::of(text, ts, rules).map_err(|_| unreadable())?);
+        let mut indexed = Indexed { terms, ..Indexed::default() };
+        indexed.weight =
+            indexed.all().map(|(_, term)| term.bytes().len() as u64 + ENTRY_BYTES).sum();
         Ok(indexed)
     }
 }
@@ -93,23 +122,6 @@ pub(crate) struct Indexed {
 }
 
 impl Indexed {
-    fn derive(text: &[u8], indexing: Indexing, rules: &Rules) -> Result<Indexed> {
-        let is_in = match indexing {
-            Indexing::ByPolicy => rules.is_automatic(),
-            Indexing::Include => true,
-            Indexing::Exclude => false,
-        };
-        if !rules.is_on() || !is_in {
-            return Ok(Indexed { is_left_out: rules.is_on(), ..Indexed::default() });
-        }
-        let text = str::from_utf8(text).map_err(|_| unreadable())?;
-        let terms = Arc::new(Terms::of(text, rules).map_err(|_| unreadable())?);
-        let mut indexed = Indexed { terms, ..Indexed::default() };
-        indexed.weight =
-            indexed.all().map(|(_, term)| term.bytes().len() as u64 + ENTRY_BYTES).sum();
-        Ok(indexed)
-    }
-
     /// About how many bytes a commit has that writes or removes all of it.
     pub(crate) fn weight(&self) -> u64 {
         self.weight

@@ -356,6 +356,7 @@ pub(crate) struct ItemPlan {
 
 /// What a write is decided by, besides the item itself.
 struct Rules {
+    now: Timestamp,
     cuts: Cuts,
     /// The container's default.
     default: ContainerTtl,
@@ -416,8 +417,13 @@ impl ItemPlan {
         let policy = state.policy.at(now);
         let policies = self.around.index.policies(self.spot.bucket, &|key| view.get(key));
         let policies = policies.map_err(storage_failed)?;
-        let by = Rules { cuts, default: policy.default, policies };
-        let draft = self.decide_on(view, seen, &by)?;
+        let has_times = policies.newest().has_times();
+        let by = Rules { now, cuts, default: policy.default, policies };
+        let mut draft = self.decide_on(view, seen, &by)?;
+        if has_times {
+            // What the item has in the index is that of this second.
+            draft = draft.valid_before(now.0 + 1);
+        }
         // With another default to come, what was decided holds until then.
         Ok(draft.valid_before(policy.pending.map_or(u64::MAX, |pending| pending.at.0)))
     }
@@ -524,7 +530,7 @@ impl ItemPlan {
     fn made(&self, body: &Body, by: &Rules) -> Result<(Unstamped, Indexed)> {
         let Spot { partition_key, id, .. } = &self.spot;
         let bytes = Unstamped::new(body.indexing, partition_key, &body.unique, id, &body.text);
-        Ok((bytes, body.source.by(by.policies.newest()).map_err(storage_failed)?))
+        Ok((bytes, body.source.by(by.policies.newest(), by.now).map_err(storage_failed)?))
     }
 
     /// The expired owners of the unique keys this write wants; an owner that

@@ -32,6 +32,7 @@ mod scope;
 mod tests;
 pub mod ttl;
 mod unique;
+mod usage;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -45,7 +46,7 @@ use dayfly_storage::{
 };
 use serde_json::json;
 
-use crate::catalog::{Catalog, CatalogView, ContainerRecord};
+use crate::catalog::{Catalog, CatalogView, Container, ContainerRecord};
 use crate::check::Recounts;
 use crate::clerk::{Clerk, Desk};
 use crate::containers::Install;
@@ -58,6 +59,7 @@ use crate::operation::{ContainerScope, Operation, WriteItem};
 pub use crate::purge::{LAG_SECONDS, Lag, PurgeFigures, PurgeState, PurgeStatus};
 use crate::reply::{Reply, Success, storage_failed};
 use crate::scope::Opened;
+use crate::usage::Usage;
 
 /// How many queries run at the same time.
 const QUERY_THREADS_MAX: usize = 16;
@@ -104,11 +106,31 @@ pub(crate) struct Shared {
     pub(crate) gone: Arc<Gone>,
     /// The policies by which items are indexed.
     pub(crate) index: Arc<Index>,
+    /// What is alive in containers.
+    usage: Usage,
     /// How the recounts ended.
     pub(crate) recounts: Recounts,
 }
 
 impl Shared {
+    /// Adds to an answer about items what is alive in their container.
+    fn tell_usage(&self, container: &Container, mut reply: Reply) -> Reply {
+        let lsn =
+            reply.place.as_ref().and_then(|place| place.ranges.iter().map(|(_, lsn)| *lsn).max());
+        if let (Ok(success), Some(now)) = (&mut reply.outcome, reply.now) {
+            success.usage = self.usage.of(&self.store, container, now, lsn.unwrap_or_default());
+        }
+        reply
+    }
+
+    /// Answers about the items of a container.
+    fn in_container(&self, at: &ContainerScope, look: impl FnOnce(&Opened) -> Reply) -> Reply {
+        match self.enter(at, ErrorKind::OwnerNotFound) {
+            Ok(opened) => self.tell_usage(&opened.container, look(&opened)),
+            Err(reply) => reply,
+        }
+    }
+
     /// Installs definitions that did not reach all their buckets, if there are
     /// any.
     pub(crate) fn finish_installs(&self) -> Result<()> {
@@ -144,8 +166,21 @@ pub enum Answer {
 pub struct Pending(Waiting);
 
 enum Waiting {
-    Item(Ticket<ItemPlan>),
+    Item(Ticket<ItemPlan>, Within),
     Clerk(oneshot::Receiver<Reply>),
+}
+
+/// The container that an answer about an item is from.
+struct Within {
+    shared: Arc<Shared>,
+    container: Arc<Container>,
+}
+
+impl Within {
+    /// Says what is alive in the container.
+    fn tell(&self, reply: Reply) -> Reply {
+        self.shared.tell_usage(&self.container, reply)
+    }
 }
 
 impl Answer {
@@ -157,7 +192,9 @@ impl Answer {
     pub fn wait(self) -> Reply {
         match self {
             Answer::Ready(reply) => reply,
-            Answer::Pending(Pending(Waiting::Item(ticket))) => done(ticket.wait()),
+            Answer::Pending(Pending(Waiting::Item(ticket, within))) => {
+                within.tell(done(ticket.wait()))
+            }
             Answer::Pending(Pending(Waiting::Clerk(receiver))) => {
                 receiver.recv().unwrap_or_else(|_| stopped().into())
             }
@@ -169,7 +206,7 @@ impl Pending {
     /// Resolves when the answer is here.
     pub async fn answer(self) -> Reply {
         match self.0 {
-            Waiting::Item(ticket) => done(ticket.answer().await),
+            Waiting::Item(ticket, within) => within.tell(done(ticket.answer().await)),
             Waiting::Clerk(receiver) => receiver.await.unwrap_or_else(|_| stopped().into()),
         }
     }
@@ -195,6 +232,7 @@ impl Engine {
             purge: purge::Purge::default(),
             gone: Arc::default(),
             index: Arc::default(),
+            usage: Usage::default(),
             recounts: Recounts::default(),
         });
         recover(&shared)?;
@@ -244,22 +282,15 @@ impl Engine {
 
             Operation::WriteItem(write) => self.write_item(write),
             Operation::ReadItem { at, item, condition } => Answer::ready(
-                self.shared
-                    .enter(&at, ErrorKind::OwnerNotFound)
-                    .map_or_else(|reply| reply, |opened| items::read(&opened, item, &condition)),
+                self.shared.in_container(&at, |opened| items::read(opened, item, &condition)),
             ),
             Operation::ListItems { at, part, page } => Answer::ready(
-                self.shared
-                    .enter(&at, ErrorKind::OwnerNotFound)
-                    .map_or_else(|reply| reply, |opened| list::items(&opened, &part, &page)),
+                self.shared.in_container(&at, |opened| list::items(opened, &part, &page)),
             ),
 
             Operation::QueryItems(asked) => self.query(move |clerk| {
-                let opened = clerk.shared().enter(&asked.at, ErrorKind::OwnerNotFound);
-                opened.map_or_else(
-                    |reply| reply,
-                    |opened| query::items(clerk.shared(), &opened, &asked),
-                )
+                let shared = clerk.shared();
+                shared.in_container(&asked.at, |opened| query::items(shared, opened, &asked))
             }),
             Operation::PlanQuery(asked) => {
                 self.view_at(&asked.at, ErrorKind::OwnerNotFound, |opened| {
@@ -355,7 +386,8 @@ impl Engine {
             Ok(plan) => {
                 let bucket = plan.bucket();
                 let ticket = commit(&*self.shared.store, bucket, plan);
-                Answer::Pending(Pending(Waiting::Item(ticket)))
+                let (shared, container) = (Arc::clone(&self.shared), opened.container);
+                Answer::Pending(Pending(Waiting::Item(ticket, Within { shared, container })))
             }
             Err(error) => Answer::ready(opened.failed(error).at(opened.place())),
         }

@@ -37,7 +37,7 @@ use self::choose::{Chooser, choose};
 pub(crate) use self::feed::feed;
 use self::item::Row;
 pub(crate) use self::plan::plan;
-use self::token::{Place, Token};
+use self::token::{Place, Seals, Token};
 use crate::operation::QueryItems;
 use crate::reply::{QueryFigures, Reply, Success};
 use crate::scope::Opened;
@@ -68,8 +68,8 @@ fn run(shared: &Shared, opened: &Opened, asked: &QueryItems) -> Result<Reply> {
     if several && !asked.cross_partition && program.reads_items() {
         return Err(cross_partition());
     }
-    let seal = token::seal(container.number, &asked.query);
-    let start = asked.page.continuation.as_deref().map(|text| Token::read(text, seal));
+    let seals = Seals::new(container.number, &asked.query, &request.query);
+    let start = asked.page.continuation.as_deref().map(|text| Token::read(text, seals));
     let (resume, at) = match start.transpose()? {
         Some(Token { resume, at }) => (Some(resume), at),
         None => (None, Place::Start),
@@ -96,7 +96,7 @@ fn run(shared: &Shared, opened: &Opened, asked: &QueryItems) -> Result<Reply> {
     } else {
         alone(new_page(resume, false))?
     };
-    let continuation = finished.resume.map(|resume| Token { resume, at }.write(seal));
+    let continuation = finished.resume.map(|resume| Token { resume, at }.write(seals));
     let mut body = Vec::with_capacity(finished.rows.len() + 64);
     body.put_slice(format!("{{\"_rid\":\"{}\",\"Documents\":[", container.rid_text).as_bytes());
     body.put_slice(&finished.rows);
@@ -107,6 +107,7 @@ fn run(shared: &Shared, opened: &Opened, asked: &QueryItems) -> Result<Reply> {
     let success = Success {
         continuation,
         item_count: Some(finished.count),
+        is_whole: asked.direct,
         query: asked.metrics.then_some(figures),
         ..Success::new(200, body)
     };

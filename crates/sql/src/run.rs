@@ -5,6 +5,7 @@
 //! extract.rs     an item's text -> the values at the paths that the program reads
 //! evaluate.rs    expressions over those values
 //! rows.rs        FROM, JOIN and WHERE: an item -> its rows; subqueries
+//! stage.rs       subqueries that need all items before their first row
 //! aggregate.rs   COUNT, SUM and their like; groups
 //! page.rs        rows -> one page of the answer
 //! sieve.rs       what an index can say of the items that a query wants
@@ -22,6 +23,7 @@ mod page;
 mod program;
 mod rows;
 mod sieve;
+mod stage;
 
 use dayfly_model::value::Value;
 

@@ -6,6 +6,7 @@
  */
 import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
+import { once } from "node:events";
 import https from "node:https";
 import { createInterface } from "node:readline";
 import { after, afterEach, before, beforeEach, describe } from "node:test";
@@ -28,12 +29,12 @@ export function overHttpAndHttps(body) {
     describe(scheme, () => {
       const world = {};
       before(async () => {
-        world.server = await Server.start(scheme);
+        world.server = await Server.start(scheme === "http" ? "--memory" : "--on-disk");
         world.client = world.server.client(scheme);
       });
-      after(() => {
+      after(async () => {
         world.client?.dispose();
-        world.server?.stop();
+        await world.server?.stop();
       });
       beforeEach(async () => {
         const { database } = await world.client.databases.create({ id: `db-${randomUUID()}` });
@@ -61,6 +62,28 @@ export async function listIds(container) {
   return resources.map((item) => item.id).sort();
 }
 
+/** All rows of a query. Parameters are an object of names and values. */
+export async function ask(container, query, options = {}, parameters = {}) {
+  return (await asked(container, query, options, parameters).fetchAll()).resources;
+}
+
+/** The pages of a query, each with the token of the next, if there is one. */
+export async function askByPage(container, query, options = {}) {
+  const pages = [];
+  const iterator = asked(container, query, options);
+  while (iterator.hasMoreResults()) {
+    const { resources, continuationToken, hasMoreResults } = await iterator.fetchNext();
+    pages.push({ rows: resources ?? [], token: hasMoreResults ? continuationToken : undefined });
+  }
+  return pages;
+}
+
+function asked(container, query, options, parameters = {}) {
+  const named = Object.entries(parameters).map(([name, value]) => ({ name: `@${name}`, value }));
+  // The SDK keeps its own state in the options.
+  return container.items.query({ query, parameters: named }, { ...options });
+}
+
 /** The item, or undefined where the SDK says 404. */
 export async function find(container, id, partitionKey) {
   const { resource, statusCode } = await container.item(id, partitionKey).read();
@@ -76,11 +99,10 @@ export function refusedWith(code) {
 }
 
 /** A running server. Its clock stands still until a test moves it. */
-class Server {
-  static async start(scheme) {
+export class Server {
+  static async start(...storage) {
     const server = new Server();
-    const storage = scheme === "http" ? "--memory" : "--on-disk";
-    server.process = spawn(SERVE, [storage], { stdio: ["pipe", "pipe", "inherit"] });
+    server.process = spawn(SERVE, storage, { stdio: ["pipe", "pipe", "inherit"] });
     await server.readBanner();
     await server.setClock({ frozen: true });
     return server;
@@ -88,6 +110,7 @@ class Server {
 
   stop() {
     this.process.stdin.end();
+    return once(this.process, "exit");
   }
 
   endpoint(scheme) {

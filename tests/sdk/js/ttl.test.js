@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import {
-  DAY, NINETY_DAYS, YEAR, find, listIds, makeContainer, overHttpAndHttps, refusedWith,
+  DAY, NINETY_DAYS, YEAR, ask, find, listIds, makeContainer, overHttpAndHttps, refusedWith,
 } from "./harness.js";
 
 /** Whether the item `a` is there, for a read and for the list alike. */
@@ -18,6 +18,22 @@ async function setDefaultTtl(container, defaultTtl) {
   const { resource: definition } = await container.read();
   await container.replace({ ...definition, defaultTtl });
 }
+
+/** Queries, and what they show when these of the items `a`, `b` and `c` live. */
+const SHOWN = [
+  ["SELECT VALUE c.id FROM c ORDER BY c.n", (living) => living],
+  ["SELECT VALUE c.id FROM c WHERE c.id = 'a'", (living) => living.filter((id) => id === "a")],
+  ["SELECT VALUE c.id FROM c WHERE c.n >= 0 ORDER BY c.id", (living) => living],
+  ["SELECT TOP 5 VALUE c.id FROM c ORDER BY c.n DESC", (living) => living.toReversed()],
+  ["SELECT DISTINCT VALUE c.id FROM c ORDER BY c.id", (living) => living],
+  ["SELECT VALUE c.id FROM c JOIN t IN c.tags ORDER BY c.id", (living) => living],
+  ["SELECT VALUE MIN(c.id) FROM c", (living) => living.slice(0, 1)],
+  ["SELECT VALUE COUNT(1) FROM c", (living) => [living.length]],
+  [
+    "SELECT COUNT(1) AS n, c.tags FROM c GROUP BY c.tags",
+    ({ length }) => [{ n: length, tags: ["t"] }],
+  ],
+];
 
 overHttpAndHttps((world) => {
   const advance = (seconds) => world.server.advance(seconds);
@@ -226,4 +242,42 @@ overHttpAndHttps((world) => {
     await advance(30 * YEAR);
     assert.ok(await lives(container));
   });
+
+  for (const forceQueryPlan of [false, true]) {
+    for (const throughput of [400, 20000]) {
+      const how = `${forceQueryPlan ? "by a plan" : "as a whole"}, ${throughput} RU`;
+      test(`an expired item is in no query from its second on: ${how}`, async () => {
+        const container = await makeContainer(world, { defaultTtl: 100, throughput });
+        for (const [n, ttl] of [{ ttl: 50 }, {}, { ttl: -1 }].entries()) {
+          await container.items.create({ id: "abc"[n], pk: `pk-${n}`, n, tags: ["t"], ...ttl });
+        }
+
+        for (const [seconds, living] of [[49, "abc"], [1, "bc"], [49, "bc"], [1, "c"]]) {
+          await advance(seconds);
+          for (const [query, expected] of SHOWN) {
+            const rows = await ask(container, query, { forceQueryPlan });
+            assert.deepEqual(rows, expected([...living]), query);
+          }
+        }
+      });
+
+      test(`what expires between two pages is not on the second: ${how}`, async () => {
+        const container = await makeContainer(world, { defaultTtl: -1, throughput });
+        for (let n = 0; n < 20; n++) {
+          await container.items.create({ id: `${n}`, pk: `${n}`, n, ttl: 10 + (n % 2) });
+        }
+        const query = "SELECT VALUE c.n FROM c ORDER BY c.n";
+        const pages = container.items.query(query, { maxItemCount: 8, forceQueryPlan });
+        const { resources: first } = await pages.fetchNext();
+        assert.deepEqual(first, [0, 1, 2, 3, 4, 5, 6, 7]);
+
+        await advance(11);
+        const rest = [];
+        while (pages.hasMoreResults()) rest.push(...((await pages.fetchNext()).resources ?? []));
+        // What the SDK has fetched ahead, it has.
+        if (!forceQueryPlan) assert.deepEqual(rest, []);
+        assert.deepEqual(await ask(container, query, { forceQueryPlan }), []);
+      });
+    }
+  }
 });

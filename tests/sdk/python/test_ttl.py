@@ -252,3 +252,155 @@ def test_the_largest_ttl_is_accepted(make_container, server, lives):
     container.create_item({"id": "a", "pk": "x", "ttl": 2**31 - 1})
     server.advance(30 * YEAR)
     assert lives(container)
+
+
+# Queries, and what they show when these of the items `a`, `b` and `c` live.
+QUERIES = [
+    ("SELECT VALUE c.id FROM c WHERE c.id = 'a'", lambda living: ["a"] if "a" in living else []),
+    ("SELECT VALUE c.id FROM c ORDER BY c.n", lambda living: living),
+    ("SELECT TOP 5 VALUE c.id FROM c ORDER BY c.n DESC", lambda living: living[::-1]),
+    ("SELECT VALUE c.id FROM c WHERE c.n >= 0 ORDER BY c.id", lambda living: living),
+    ("SELECT DISTINCT VALUE c.id FROM c ORDER BY c.id", lambda living: living),
+    ("SELECT VALUE c.id FROM c JOIN t IN c.tags ORDER BY c.id", lambda living: living),
+    ("SELECT VALUE MIN(c.id) FROM c", lambda living: living[:1]),
+    ("SELECT VALUE COUNT(1) FROM c", lambda living: [len(living)]),
+    ("SELECT VALUE SUM(c.n) FROM c", lambda living: [sum(map("abc".index, living))]),
+    (
+        "SELECT COUNT(1) AS n, c.tags FROM c GROUP BY c.tags",
+        lambda living: [{"n": len(living), "tags": ["t"]}],
+    ),
+]
+
+
+def ask(container, query, **options):
+    return list(container.query_items(query, enable_cross_partition_query=True, **options))
+
+
+@pytest.mark.parametrize("throughput", [400, 20000], ids=["one range", "four ranges"])
+def test_an_expired_item_is_in_no_query_from_its_second_on(make_container, server, throughput):
+    container = make_container(default_ttl=100, offer_throughput=throughput)
+    for n, ttl in enumerate([{"ttl": 50}, {}, {"ttl": -1}]):
+        item = {"id": "abc"[n], "pk": f"pk-{n}", "n": n, "tags": ["t"]}
+        container.create_item({**item, **ttl})
+
+    for seconds, living in [(49, "abc"), (1, "bc"), (49, "bc"), (1, "c")]:
+        server.advance(seconds)
+        assert sorted(ask(container, "SELECT VALUE c.id FROM c")) == list(living)
+        for query, expected in QUERIES:
+            assert ask(container, query) == expected(list(living)), query
+
+
+def test_an_expired_item_is_not_among_many_that_are_read(make_container, server):
+    container = make_container(default_ttl=-1, offer_throughput=20000)
+    wanted = []
+    for n in range(20):
+        container.create_item({"id": str(n), "pk": f"pk-{n % 5}", "ttl": 10 + n % 2})
+        wanted.append((str(n), f"pk-{n % 5}"))
+
+    server.advance(9)
+    assert [item["id"] for item in container.read_items(wanted)] == [str(n) for n in range(20)]
+    server.advance(1)
+    assert [item["id"] for item in container.read_items(wanted)] == [
+        str(n) for n in range(1, 20, 2)
+    ]
+
+
+@pytest.mark.parametrize("query", ["SELECT * FROM c", "SELECT * FROM c ORDER BY c.n"])
+def test_what_expires_between_two_pages_is_not_on_the_second(make_container, server, query):
+    container = make_container(default_ttl=-1, offer_throughput=20000)
+    for n in range(20):
+        container.create_item({"id": str(n), "pk": str(n), "n": n, "ttl": 10 + n % 2})
+
+    pages = container.query_items(query, enable_cross_partition_query=True, max_item_count=8)
+    pages = pages.by_page()
+    first = [item["id"] for item in next(pages)]
+    server.advance(10)
+    rest = [item["id"] for page in pages for item in page]
+    assert len(first) == 8
+    assert sorted(rest, key=int) == [str(n) for n in range(1, 20, 2) if str(n) not in first]
+
+
+@pytest.mark.parametrize("expired", [1, 2, 3])
+def test_a_sorted_query_passes_over_nothing_when_rows_of_a_page_expire(
+    make_container, server, expired
+):
+    # Values so long that a token can only name rows, not where they are.
+    container = make_container(default_ttl=-1)
+    for n in range(9):
+        item = {"id": str(n), "pk": str(n), "n": n, "text": "x" * 2000 + str(n)}
+        container.create_item({**item, "ttl": 10 if n < expired else 100})
+
+    query = "SELECT VALUE c.n FROM c ORDER BY c.text"
+    pages = container.query_items(query, enable_cross_partition_query=True, max_item_count=3)
+    pages = pages.by_page()
+    assert list(next(pages)) == [0, 1, 2]
+    server.advance(10)
+    if expired < 3:
+        assert [row for page in pages for row in page] == [3, 4, 5, 6, 7, 8]
+        return
+    with pytest.raises(CosmosHttpResponseError) as failure:
+        next(pages)
+    assert failure.value.status_code == 400
+    assert "Run the query again from its start" in failure.value.message
+
+
+@pytest.fixture
+def many(make_container):
+    """So many items that queries go by the index; they expire after 100 seconds."""
+    container = make_container(default_ttl=100, offer_throughput=20000)
+    for n in range(80):
+        container.create_item({"id": f"{n:02}", "pk": f"pk-{n % 20}", "n": n, "even": n % 2 == 0})
+    return container
+
+
+def assert_found(container, numbers):
+    """Every way to the items finds these, and no others."""
+    numbers, even = sorted(numbers), sorted(n for n in numbers if n % 2 == 0)
+    for query, expected in [
+        ("SELECT VALUE c.n FROM c ORDER BY c.n", numbers),
+        ("SELECT VALUE c.n FROM c WHERE c.n >= 10 ORDER BY c.n", [n for n in numbers if n >= 10]),
+        ("SELECT VALUE c.n FROM c WHERE c.even = true ORDER BY c.n", even),
+        ("SELECT VALUE COUNT(1) FROM c", [len(numbers)]),
+        ("SELECT VALUE COUNT(1) FROM c WHERE c.even = true", [len(even)]),
+        ("SELECT VALUE MIN(c.n) FROM c", numbers[:1]),
+        ("SELECT VALUE MAX(c.n) FROM c", numbers[-1:]),
+        ("SELECT VALUE SUM(c.n) FROM c", [sum(numbers)]),
+    ]:
+        assert ask(container, query) == expected, query
+        assert ask(container, query, max_item_count=7) == expected, query
+    found = ask(container, "SELECT VALUE c.n FROM c WHERE c.even = true OR c.n > 40")
+    assert sorted(found) == [n for n in numbers if n % 2 == 0 or n > 40]
+
+
+def test_a_touched_item_stays_in_queries(many, server):
+    server.advance(99)
+    for n in range(0, 80, 3):
+        many.upsert_item(many.read_item(f"{n:02}", f"pk-{n % 20}"))
+    assert_found(many, range(80))
+
+    server.advance(1)
+    assert_found(many, range(0, 80, 3))
+    server.advance(98)
+    assert_found(many, range(0, 80, 3))
+    server.advance(1)
+    assert_found(many, [])
+
+
+def test_queries_follow_the_default_and_nothing_comes_back(database, many, server):
+    for n in range(0, 80, 4):
+        many.upsert_item({"id": f"{n:02}", "pk": f"pk-{n % 20}", "n": n, "even": True, "ttl": 30})
+    server.advance(29)
+    assert_found(many, range(80))
+    server.advance(1)
+    lasting = [n for n in range(80) if n % 4]
+    assert_found(many, lasting)
+
+    set_default_ttl(database, many, None)
+    server.advance(YEAR)
+    assert_found(many, lasting)
+    set_default_ttl(database, many, YEAR + 31)
+    assert_found(many, lasting)
+    server.advance(1)
+    assert_found(many, [])
+    set_default_ttl(database, many, -1)
+    assert_found(many, [])

@@ -32,7 +32,7 @@ const BUSY: &str = "busy";
 pub(super) fn run(bench: &Bench) -> Result<Report> {
     let data = bench.folder.path().join("data");
     let written = Written::Since { seconds_ago: 2 * DAY, each_second: 50 };
-    fill_written(&data, &Items::new(), ITEMS, &written)?;
+    fill_written(&data, &Items::new(), ITEMS, written)?;
     let server = Server::start(&bench.program, &data)?;
     let mut client = server.connect()?;
     client.admin("POST", "purge/pause", "{}")?;

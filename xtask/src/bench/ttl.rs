@@ -48,7 +48,7 @@ fn side(bench: &Bench, name: &str, items: u64) -> Result<Server> {
     println!("ttl: filling a folder with {items} items");
     let data = bench.folder.path().join(name);
     let written = Written::Since { seconds_ago: items / EACH_SECOND, each_second: EACH_SECOND };
-    fill_written(&data, &Items::new(), items, &written)?;
+    fill_written(&data, &Items::new(), items, written)?;
     Server::start(&bench.program, &data)
 }
 

@@ -178,7 +178,7 @@ impl Policies {
 
     /// What a stored item has in the index.
     pub(crate) fn of_stored(&self, record: &Record, get: Get<'_>) -> Result<Indexed> {
-        Source::of(record).by(self.rules_of(record.version, self.done(get)?))
+        Source::of(record).by(self.rules_of(record.version, self.done(get)?), record.ts)
     }
 
     /// Notes that everything up to `to` was rebuilt.

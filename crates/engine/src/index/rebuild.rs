@@ -18,7 +18,7 @@ use dayfly_storage::{
 };
 
 use super::policies::{Get, Index, Policies};
-use super::{Owner, Source};
+use super::{Indexed, Owner, Source};
 use crate::Shared;
 use crate::head::State;
 use crate::keys::{self, ItemKey};
@@ -193,9 +193,15 @@ impl Item {
     }
 
     fn weigh(&self, policies: &Policies, done: u64) -> Result<u64> {
-        let before = self.source.by(policies.rules_of(self.record.version, done))?;
-        let after = self.source.by(policies.newest())?;
+        let (before, after) = self.indexed(policies, done)?;
         Ok(self.record.bytes() + before.weight() + after.weight())
+    }
+
+    /// What it has in the index, and what it is to have.
+    fn indexed(&self, policies: &Policies, done: u64) -> Result<(Indexed, Indexed)> {
+        let Record { version, ts, .. } = self.record;
+        let before = self.source.by(policies.rules_of(version, done), ts)?;
+        Ok((before, self.source.by(policies.newest(), ts)?))
     }
 }
 
@@ -241,15 +247,13 @@ impl Plan for Unit {
         }
         let mut changes = Vec::new();
         for (place, item) in self.items.iter().enumerate() {
-            let version = item.record.version;
-            if self.is_newest(view, version)? {
-                let before = item.source.by(policies.rules_of(version, self.from))?;
-                changes.push((place, before, item.source.by(policies.newest())?));
+            if self.is_newest(view, item.record.version)? {
+                changes.push((place, item.indexed(&policies, self.from)?));
             }
         }
         let (items, to) = (Arc::clone(&self.items), self.to);
         Ok(Draft::new(move |_, batch: &mut Batch| {
-            for (place, before, after) in changes {
+            for (place, (before, after)) in changes {
                 let Some(item) = items.get(place) else { continue };
                 after.put_over(&before, false, batch, &Owner::of(&item.record, &item.key));
             }

@@ -37,7 +37,8 @@ pub(crate) struct Entries<'a> {
     cuts: Cuts,
     range: KeyRange,
     direction: Direction,
-    /// How many entries were looked at, dead ones too.
+    /// How many entries were looked at, dead ones too, so that the caller can
+    /// keep to a limit.
     pub(crate) looked_at: u64,
 }
 
@@ -64,20 +65,15 @@ impl<'a> Entries<'a> {
         self
     }
 
-    /// The next entries that are alive, `limit` at most; none at the end. Fewer
-    /// than `limit` do not mean the end: dead ones may have come between.
-    pub(crate) fn page(&mut self, limit: usize) -> Result<Vec<Entry>> {
-        loop {
-            let pairs = self.snapshot.scan(self.bucket, &self.range, self.direction, limit)?;
-            let Some((last, _)) = pairs.last() else { return Ok(Vec::new()) };
-            self.go_behind(&last.clone());
-            self.looked_at += pairs.len() as u64;
-            let alive = pairs.iter().map(|pair| self.alive(pair));
-            let alive: Vec<Entry> = alive.filter_map(Result::transpose).collect::<Result<_>>()?;
-            if !alive.is_empty() {
-                return Ok(alive);
-            }
-        }
+    /// Looks at the next entries, `limit` at most, and returns those that are
+    /// alive, which may be none; `None` at the end.
+    pub(crate) fn page(&mut self, limit: usize) -> Result<Option<Vec<Entry>>> {
+        let pairs = self.snapshot.scan(self.bucket, &self.range, self.direction, limit)?;
+        let Some((last, _)) = pairs.last() else { return Ok(None) };
+        self.go_behind(last);
+        self.looked_at += pairs.len() as u64;
+        let alive = pairs.iter().map(|pair| self.alive(pair));
+        alive.filter_map(Result::transpose).collect::<Result<_>>().map(Some)
     }
 
     fn go_behind(&mut self, key: &[u8]) {

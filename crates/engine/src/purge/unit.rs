@@ -104,8 +104,8 @@ impl Candidate {
         let rules = policies.rules_of(self.row.version, done);
         match &self.source {
             _ if !rules.is_on() => Ok(Indexed::default()),
-            Some(source) => source.by(rules),
-            None => source_of(&self.row, view.get(self.row.key.record())?)?.by(rules),
+            Some(source) => source.by(rules, self.row.ts),
+            None => source_of(&self.row, view.get(self.row.key.record())?)?.by(rules, self.row.ts),
         }
     }
 }
@@ -204,7 +204,7 @@ fn read_items(
         let rules = policies.rules_of(candidate.row.version, done);
         if rules.is_on() {
             let source = source_of(&candidate.row, get(candidate.row.key.record())?)?;
-            candidate.weight += source.by(rules)?.weight();
+            candidate.weight += source.by(rules, candidate.row.ts)?.weight();
             candidate.source = Some(source);
         }
         bytes += candidate.weight;

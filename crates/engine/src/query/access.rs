@@ -120,6 +120,17 @@ impl<'a> Access<'a> {
     }
 }
 
+/// The next entries that are alive, `limit` at most; none at the end.
+pub(super) fn next_alive(entries: &mut Entries<'_>, limit: usize) -> Result<Vec<Entry>> {
+    loop {
+        match entries.page(limit).map_err(storage_failed)? {
+            Some(alive) if alive.is_empty() => {}
+            Some(alive) => return Ok(alive),
+            None => return Ok(Vec::new()),
+        }
+    }
+}
+
 /// The item that an entry of the index is about.
 pub(super) fn load(opened: &Opened, bucket: Bucket, item: &ItemKey, docno: u64) -> Result<Record> {
     let found = opened.snapshot.get(bucket, item.record()).map_err(storage_failed)?;
@@ -293,7 +304,7 @@ impl<'a> Walk<'a> {
             Some(entries) => entries,
             None => self.entries_of(bucket)?,
         };
-        let page = entries.page(self.chunk).map_err(storage_failed)?;
+        let page = next_alive(&mut entries, self.chunk)?;
         self.chunk = (self.chunk * 2).min(CHUNK_MAX);
         if page.is_empty() {
             self.looked_at += entries.looked_at;

@@ -16,7 +16,7 @@ use dayfly_model::{Error, Result};
 use dayfly_sql::run::{IndexStep, OrderKey, Program, Sieve, Span, Style};
 use dayfly_storage::{Direction, KeyRange};
 
-use super::access::Segments;
+use super::access::{Segments, next_alive};
 use super::numbers::Set;
 use super::token::{Place, index_gone};
 use crate::index::Index;
@@ -229,7 +229,7 @@ impl Chooser<'_> {
                 let mut entries = Entries::new(snapshot, *bucket, stretch, Direction::Forward)
                     .map_err(storage_failed)?;
                 while left > 0 {
-                    let page = entries.page(left.min(256)).map_err(storage_failed)?;
+                    let page = next_alive(&mut entries, left.min(256))?;
                     if page.is_empty() {
                         break;
                     }

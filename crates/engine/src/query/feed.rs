@@ -7,7 +7,7 @@ use dayfly_sql::run::{Added, Limits, Page, Program};
 use serde_json::Value;
 
 use super::item::Resource;
-use super::token::{self, Place, Token};
+use super::token::{self, Place, Seals, Token};
 use super::{PAGE_BYTES_MAX, alone};
 use crate::clerk::Clerk;
 use crate::databases::CHARGE_LOOK_RU;
@@ -56,9 +56,10 @@ fn page(
     resources: &[Value],
     now: dayfly_model::Timestamp,
 ) -> Result<(Vec<u8>, usize, Option<String>)> {
-    let program = Program::compile(&Request::read(&asked.query)?)?;
-    let seal = token::seal(0, &asked.query);
-    let start = asked.page.continuation.as_deref().map(|text| Token::read(text, seal));
+    let request = Request::read(&asked.query)?;
+    let program = Program::compile(&request)?;
+    let seals = Seals::new(0, &asked.query, &request.query);
+    let start = asked.page.continuation.as_deref().map(|text| Token::read(text, seals));
     let (resume, mut next) = match start.transpose()? {
         Some(Token { resume, at: Place::Item(_, key) }) => (Some(resume), place_of(&key)?),
         Some(Token { resume, at: Place::Start }) => (Some(resume), 0),
@@ -83,7 +84,7 @@ fn page(
     } else {
         alone(page)?
     };
-    let continuation = finished.resume.map(|resume| Token { resume, at }.write(seal));
+    let continuation = finished.resume.map(|resume| Token { resume, at }.write(seals));
     Ok((finished.rows, finished.count, continuation))
 }
 

@@ -17,7 +17,7 @@ use dayfly_model::value::{Type, Value, order};
 use dayfly_sql::run::{Fact, Finished, IndexStep, Page, Program, Sieve, Span};
 use dayfly_storage::{Bucket, Direction};
 
-use super::access::{Segments, load};
+use super::access::{Segments, load, next_alive};
 use super::choose::{Chooser, number, stretch};
 use super::item::Row;
 use crate::index::walk::{Entries, Entry, Stretch};
@@ -119,7 +119,7 @@ impl Knower<'_, '_> {
         for (bucket, scope) in self.segments {
             let mut entries = self.entries(*bucket, &stretch, Direction::Forward)?;
             loop {
-                let page = entries.page(CHUNK).map_err(storage_failed)?;
+                let page = next_alive(&mut entries, CHUNK)?;
                 if page.is_empty() {
                     break;
                 }
@@ -196,7 +196,7 @@ impl Knower<'_, '_> {
         let scope = self.segments.iter().find(|(known, _)| *known == bucket);
         let mut entries = self.entries(bucket, stretch, direction)?;
         loop {
-            let page = entries.page(16).map_err(storage_failed)?;
+            let page = next_alive(&mut entries, 16)?;
             if page.is_empty() {
                 figures.entries += entries.looked_at;
                 return Ok(None);

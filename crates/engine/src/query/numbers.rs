@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use dayfly_model::Result;
 use dayfly_storage::{Bucket, Direction, Snapshot};
 
+use super::access::next_alive;
 use crate::index::walk::{Entries, Entry, Stretch};
 use crate::keys::ItemKey;
 use crate::reply::storage_failed;
@@ -133,7 +134,7 @@ fn list(
         Entries::new(snapshot, bucket, stretch, Direction::Forward).map_err(storage_failed)?;
     let mut listed = BTreeMap::new();
     loop {
-        let page = entries.page(CHUNK * 8).map_err(storage_failed)?;
+        let page = next_alive(&mut entries, CHUNK * 8)?;
         if page.is_empty() {
             *looked_at += entries.looked_at;
             return Ok(Some(listed));
@@ -180,7 +181,7 @@ impl<'a> Point<'a> {
         if let Some(before) = from.checked_sub(1) {
             entries = entries.after(stretch, &stretch.start, before);
         }
-        let page = entries.page(CHUNK).map_err(storage_failed)?;
+        let page = next_alive(&mut entries, CHUNK)?;
         self.looked_at += entries.looked_at;
         self.next = page.last().map(|entry| entry.docno + 1);
         self.read = page.into();

@@ -13,7 +13,7 @@ use dayfly_model::indexing::terms::first_value;
 use dayfly_sql::run::{After, OrderKey, Program};
 use dayfly_storage::{Bucket, Direction, KeyRange};
 
-use super::access::{Found, Scope, Segments, load};
+use super::access::{Found, Scope, Segments, load, next_alive};
 use super::choose::Route;
 use super::item::Row;
 use super::token::Place;
@@ -139,7 +139,7 @@ impl Lane<'_> {
 
     fn next_entry(&mut self) -> Result<Option<Entry>> {
         if self.read.is_empty() {
-            self.read = self.entries.page(self.chunk).map_err(storage_failed)?.into();
+            self.read = next_alive(&mut self.entries, self.chunk)?.into();
             self.chunk = (self.chunk * 2).min(CHUNK_MAX);
         }
         Ok(self.read.pop_front())

@@ -8,11 +8,13 @@
 //!        4 <bucket:8> <docno:8> <value>            before an entry of the index
 //!        5 <bucket:8> <docno:8>                    before an item's number
 //!        2 <bytes:2> <sort values> <tie:16> <row:8>  after a sorted row
-//!        3 <bytes:2> <sort values> <rows:8>        after rows that start so
+//!        3 <bytes:2> <sort values> <rows:1> <hash:8>*  after rows that start so
 //! ```
 //!
 //! The seal is made from the container and the query, so that a token is of use
-//! for the query only that it came from. It is a place, not a row: rows may be
+//! for the query only that it came from. The place of a sorted row is the same
+//! whatever the filter is, and clients that ask ranges by themselves do go on with
+//! another filter: there the filter is not part of the seal. It is a place, not a row: rows may be
 //! written, expire or be purged between two pages, and the server may restart.
 
 use base64::Engine as _;
@@ -20,6 +22,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::{Buf, BufMut};
 use dayfly_model::{Error, Result};
 use dayfly_sql::run::{After, Resume};
+use dayfly_sql::tree::Query;
 use dayfly_storage::Bucket;
 use sha2::{Digest, Sha256};
 
@@ -61,8 +64,34 @@ pub(super) struct Token {
     pub(super) at: Place,
 }
 
-/// The seal of a query of a container.
-pub(super) fn seal(container: u32, query: &[u8]) -> Seal {
+/// The seals of a query of a container.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seals {
+    /// Of the whole query.
+    whole: Seal,
+    /// Of the query without its filter.
+    unfiltered: Seal,
+}
+
+impl Seals {
+    /// The seals of the query in the body of a request.
+    pub(super) fn new(container: u32, body: &[u8], query: &Query) -> Seals {
+        let unfiltered = Query { filter: None, ..query.clone() };
+        Seals {
+            whole: seal(container, body),
+            unfiltered: seal(container, unfiltered.to_string().as_bytes()),
+        }
+    }
+
+    fn of(self, token: &Token) -> Seal {
+        match &token.resume.after {
+            Some(After::Row(_)) if token.resume.skip == 0 => self.unfiltered,
+            _ => self.whole,
+        }
+    }
+}
+
+fn seal(container: u32, query: &[u8]) -> Seal {
     let mut seal = [0; 12];
     let hash = Sha256::digest(query);
     let bytes = container.to_be_bytes().into_iter().chain(hash);
@@ -71,9 +100,9 @@ pub(super) fn seal(container: u32, query: &[u8]) -> Seal {
 }
 
 impl Token {
-    pub(super) fn write(&self, seal: Seal) -> String {
+    pub(super) fn write(&self, seals: Seals) -> String {
         let mut bytes = Vec::new();
-        bytes.put_slice(&seal);
+        bytes.put_slice(&seals.of(self));
         bytes.put_u64(self.resume.skip);
         bytes.put_u64(self.resume.take.unwrap_or(ALL));
         bytes.put_u64(self.resume.rows_done);
@@ -88,7 +117,10 @@ impl Token {
             (Some(After::Start(start, rows)), _) => {
                 bytes.put_u8(3);
                 put_short(&mut bytes, start);
-                bytes.put_u64(*rows);
+                bytes.put_u8(u8::try_from(rows.len()).unwrap_or(u8::MAX));
+                for row in rows {
+                    bytes.put_u64(*row);
+                }
             }
             (None, Place::Item(bucket, key)) => {
                 bytes.put_u8(1);
@@ -113,8 +145,9 @@ impl Token {
         URL_SAFE_NO_PAD.encode(bytes)
     }
 
-    pub(super) fn read(text: &str, seal: Seal) -> Result<Token> {
-        read(text, seal).ok_or_else(bad_token)
+    pub(super) fn read(text: &str, seals: Seals) -> Result<Token> {
+        let found = read(text).filter(|(seal, token)| *seal == seals.of(token));
+        found.map(|(_, token)| token).ok_or_else(bad_token)
     }
 }
 
@@ -143,13 +176,13 @@ fn take_short(rest: &mut &[u8]) -> Option<Vec<u8>> {
     Some(part.to_vec())
 }
 
-fn read(text: &str, seal: Seal) -> Option<Token> {
+fn read(text: &str) -> Option<(Seal, Token)> {
     let bytes = URL_SAFE_NO_PAD.decode(text.trim()).ok()?;
     let (bytes, check) = bytes.split_at_checked(bytes.len().checked_sub(4)?)?;
     if !Sha256::digest(bytes).iter().take(4).eq(check) {
         return None;
     }
-    let mut rest = bytes.strip_prefix(&seal)?;
+    let (seal, mut rest) = bytes.split_first_chunk::<12>()?;
     let skip = rest.try_get_u64().ok()?;
     let take = Some(rest.try_get_u64().ok()?).filter(|take| *take != ALL);
     let rows_done = rest.try_get_u64().ok()?;
@@ -179,11 +212,16 @@ fn read(text: &str, seal: Seal) -> Option<Token> {
         }
         3 => {
             let start = take_short(&mut rest)?;
-            Some(After::Start(start, rest.try_get_u64().ok()?))
+            let mut rows = Vec::new();
+            for _ in 0..rest.try_get_u8().ok()? {
+                rows.push(rest.try_get_u64().ok()?);
+            }
+            Some(After::Start(start, rows))
         }
         _ => return None,
     };
-    rest.is_empty().then_some(Token { resume: Resume { skip, take, rows_done, after }, at })
+    let token = Token { resume: Resume { skip, take, rows_done, after }, at };
+    rest.is_empty().then_some((*seal, token))
 }
 
 #[cfg(test)]
@@ -192,9 +230,17 @@ mod tests {
 
     use super::*;
 
+    fn seals(container: u32, query: &str) -> Seals {
+        Seals::new(container, query.as_bytes(), &dayfly_sql::parse(query).unwrap())
+    }
+
+    const QUERY: &str = "SELECT * FROM c WHERE c.a = 1 ORDER BY c.b";
+    const OTHER_FILTER: &str = "SELECT * FROM c WHERE c.a = 2 ORDER BY c.b";
+    const OTHER_ORDER: &str = "SELECT * FROM c WHERE c.a = 1 ORDER BY c.a";
+
     /// Bytes behind the seal of a token, with a check that fits.
-    fn sealed(seal: Seal, rest: &[u8]) -> String {
-        let mut bytes = [&seal, rest].concat();
+    fn sealed(seals: Seals, rest: &[u8]) -> String {
+        let mut bytes = [&seals.whole, rest].concat();
         let check = Sha256::digest(&bytes);
         bytes.extend(check.iter().take(4));
         URL_SAFE_NO_PAD.encode(bytes)
@@ -205,7 +251,7 @@ mod tests {
 
         #[test]
         fn any_text_is_read_or_refused(text in any::<String>()) {
-            prop_assert!(Token::read(&text, seal(7, b"q")).is_err());
+            prop_assert!(Token::read(&text, seals(7, QUERY)).is_err());
         }
 
         #[test]
@@ -213,29 +259,29 @@ mod tests {
             start in prop::collection::vec(any::<u8>(), 24),
             rest in prop::collection::vec(0..9u8, 0..60),
         ) {
-            let seal = seal(7, b"q");
-            let text = sealed(seal, &[start, rest].concat());
-            if let Ok(token) = Token::read(&text, seal) {
-                prop_assert_eq!(token.write(seal), text);
+            let seals = seals(7, QUERY);
+            let text = sealed(seals, &[start, rest].concat());
+            if let Ok(token) = Token::read(&text, seals) {
+                prop_assert_eq!(token.write(seals), text);
             }
         }
 
         #[test]
         fn a_token_that_was_bent_is_refused(at in any::<prop::sample::Index>(), bit in 0..6u32) {
-            let seal = seal(7, b"q");
+            let seals = seals(7, QUERY);
             let at_entry = Place::Entry(Bucket(9), vec![5; 40], 8);
-            let text = Token { resume: Resume::default(), at: at_entry }.write(seal);
+            let text = Token { resume: Resume::default(), at: at_entry }.write(seals);
             let mut bent = text.clone().into_bytes();
             let at = at.index(bent.len());
             bent[at] ^= 1 << bit;
-            let read = std::str::from_utf8(&bent).map(|bent| Token::read(bent, seal));
+            let read = std::str::from_utf8(&bent).map(|bent| Token::read(bent, seals));
             prop_assert!(!matches!(read, Ok(Ok(_))));
         }
     }
 
     #[test]
     fn tokens_are_read_as_they_were_written() {
-        let seal = seal(7, b"q");
+        let seals = seals(7, QUERY);
         let resume = Resume { skip: 1, take: Some(2), rows_done: 3, after: None };
         let row = After::Row((vec![1, 2], (3, 4), 5));
         for (after, at) in [
@@ -244,25 +290,42 @@ mod tests {
             (None, Place::Entry(Bucket(9), vec![5; 512], 8)),
             (None, Place::Number(Bucket(9), 8)),
             (Some(row), Place::Start),
-            (Some(After::Start(vec![6; 512], 7)), Place::Start),
+            (Some(After::Start(vec![6; 512], vec![7; 8])), Place::Start),
         ] {
             let token = Token { resume: Resume { after, ..resume.clone() }, at };
-            let text = token.write(seal);
+            let text = token.write(seals);
             assert!(text.len() <= 1024, "{}", text.len());
-            assert_eq!(Token::read(&text, seal).unwrap(), token);
+            assert_eq!(Token::read(&text, seals).unwrap(), token);
         }
     }
 
     #[test]
     fn tokens_of_others_are_refused() {
         let token = Token { resume: Resume::default(), at: Place::Item(Bucket(1), vec![1]) };
-        let text = token.write(seal(7, b"q"));
-        assert!(Token::read(&text, seal(7, b"r")).is_err());
-        assert!(Token::read(&text, seal(8, b"q")).is_err());
+        let text = token.write(seals(7, QUERY));
+        assert!(Token::read(&text, seals(7, OTHER_FILTER)).is_err());
+        assert!(Token::read(&text, seals(8, QUERY)).is_err());
         let mut bent = text.clone().into_bytes();
         bent[20] ^= 1;
-        assert!(Token::read(str::from_utf8(&bent).unwrap(), seal(7, b"q")).is_err());
-        assert!(Token::read(&text[..text.len() - 4], seal(7, b"q")).is_err());
-        assert!(Token::read("", seal(7, b"q")).is_err());
+        assert!(Token::read(str::from_utf8(&bent).unwrap(), seals(7, QUERY)).is_err());
+        assert!(Token::read(&text[..text.len() - 4], seals(7, QUERY)).is_err());
+        assert!(Token::read("", seals(7, QUERY)).is_err());
+    }
+
+    #[test]
+    fn the_place_of_a_sorted_row_is_good_for_another_filter() {
+        let row = After::Row((vec![1, 2], (3, 4), 5));
+        for (skip, after, fits) in [
+            (0, row.clone(), true),
+            (1, row, false),
+            (0, After::Start(vec![6; 512], vec![7; 8]), false),
+        ] {
+            let resume = Resume { skip, after: Some(after), ..Resume::default() };
+            let text = Token { resume, at: Place::Start }.write(seals(7, QUERY));
+            assert!(Token::read(&text, seals(7, QUERY)).is_ok());
+            assert_eq!(Token::read(&text, seals(7, OTHER_FILTER)).is_ok(), fits);
+            assert!(Token::read(&text, seals(7, OTHER_ORDER)).is_err());
+            assert!(Token::read(&text, seals(8, QUERY)).is_err());
+        }
     }
 }

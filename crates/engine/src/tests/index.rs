@@ -1,8 +1,7 @@
 //! The index: entries are there, are the right ones, and are found; while the
 //! policy changes, too.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
+mod histories;
 
 use dayfly_model::indexing::IndexingPolicy;
 use dayfly_model::indexing::Step;
@@ -102,12 +101,13 @@ impl Server {
             let mut entries = Entries::new(snapshot, bucket, stretch, direction).unwrap();
             let mut found = Vec::new();
             loop {
-                let page = entries.page(limit).unwrap();
-                let Some(last) = page.last() else { return found };
-                assert!(page.len() <= limit);
-                // Going on from a position is the same as going on.
-                let again = Entries::new(snapshot, bucket, stretch, direction).unwrap();
-                entries = again.after(stretch, &last.value, last.docno);
+                let Some(page) = entries.page(limit).unwrap() else { return found };
+                assert!(page.len() <= limit && page.len() as u64 <= entries.looked_at);
+                if let Some(last) = page.last() {
+                    // Going on from a position is the same as going on.
+                    let again = Entries::new(snapshot, bucket, stretch, direction).unwrap();
+                    entries = again.after(stretch, &last.value, last.docno);
+                }
                 found.extend(page.iter().map(|entry| {
                     let item = snapshot.get(bucket, entry.item.record()).unwrap().unwrap();
                     let id = Record::decode(item).unwrap().id().to_vec();
@@ -165,7 +165,8 @@ fn derived(
         {
             continue;
         }
-        let terms = Terms::of(std::str::from_utf8(record.text()).unwrap(), rules).unwrap();
+        let terms =
+            Terms::of(std::str::from_utf8(record.text()).unwrap(), record.ts, rules).unwrap();
         let all = terms.values.iter().map(|term| (EntryKind::Value, term));
         let all = all.chain(terms.composites.iter().map(|term| (EntryKind::Composite, term)));
         expected.extend(all.map(|(kind, term)| keys::entry(kind, term.bytes(), record.docno)));
@@ -452,150 +453,28 @@ fn composite_entries_are_in_the_order_of_their_index() {
     assert_eq!(server.walk(&stretch, Direction::Backward, 2), ["4", "5", "1", "2", "3"]);
 }
 
-/// A generator of numbers; the same seed gives the same ones.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % limit
-    }
-
-    fn item(&mut self) -> Value {
-        let key = self.below(4);
-        let mut item = json!({"id": self.below(5).to_string(), "pk": key});
-        for name in ["a", "b", "c"] {
-            item[name] = match self.below(6) {
-                0 => continue,
-                1 => json!(self.below(3)),
-                2 => json!("z".repeat(500 + usize::try_from(self.below(20)).unwrap())),
-                3 => json!([self.below(2), {"b": self.below(2)}, [null]]),
-                4 => json!({"a": self.below(2), "c": {}}),
-                _ => json!(false),
-            };
-        }
-        match self.below(4) {
-            0 => item["ttl"] = json!(1 + self.below(20)),
-            1 => item["ttl"] = json!(-1),
-            _ => {}
-        }
-        item
-    }
-
-    fn policy(&mut self) -> Value {
-        let mut policy = match self.below(4) {
-            0 => json!({}),
-            1 => only(&["a", "b/[]"]),
-            2 => {
-                json!({"includedPaths": [{"path": "/*"}], "excludedPaths": [{"path": "/a/?"}, {"path": "/c/*"}]})
-            }
-            _ => json!({"automatic": false}),
-        };
-        if self.below(2) == 0 {
-            policy["compositeIndexes"] =
-                json!([[{"path": "/a"}, {"path": "/c/a", "order": "descending"}]]);
-        }
-        policy
-    }
-}
-
-/// Writes, deaths, policies, restarts and crashes, in any order: what is stored
-/// fits together after each, and in the end the entries are those of the last
-/// policy, none missing and none left behind.
-fn play(kind: Kind, seed: u64, steps: usize) {
-    let mut random = Random(seed);
-    let mut server = Server::new(kind);
-    server.make_container(Some(30), &[]);
-    let mut now = 1000;
-    for _ in 0..steps {
-        match random.below(20) {
-            0..9 => {
-                let indexing = match random.below(6) {
-                    0 => Indexing::Exclude,
-                    1 => Indexing::Include,
-                    _ => Indexing::ByPolicy,
-                };
-                server.run(directed(&random.item(), indexing)).unwrap();
-            }
-            9 => {
-                let (id, key) = (random.below(5).to_string(), random.below(4).to_string());
-                let _ = server.run(write(Act::Delete(id), &key));
-            }
-            10..13 => {
-                now += random.below(12);
-                server.clock(now);
-            }
-            13 => {
-                server.purge();
-            }
-            14 => {
-                server.try_policy(Some(30), &random.policy()).unwrap();
-            }
-            15..18 => {
-                server.rebuild(1 + usize::try_from(random.below(3)).unwrap());
-            }
-            18 => server.restart(),
-            _ => server.crash(Crash::Kill),
-        }
-        server.check();
-    }
-    server.rebuild_all();
-    server.is_settled();
-}
-
 #[test]
-fn histories_of_policies_in_memory() {
-    for seed in 0..100 {
-        play(Kind::Memory { slices: if seed % 2 == 0 { 1 } else { 4 } }, seed, 60);
-    }
-}
-
-#[test]
-fn histories_of_policies_on_disk() {
-    for seed in 0..5 {
-        play(Kind::Disk { slices: 1 }, 1000 + seed, 60);
-    }
-}
-
-/// Writers, the rebuild, the purge and changes of the policy, each on a thread
-/// of its own.
-#[test]
-fn a_policy_changes_under_load() {
+fn a_touch_moves_an_item_in_a_composite_index_over_its_time() {
     let mut server = Server::new(Kind::Memory { slices: 1 });
-    server.make_container(Some(3), &[]);
-    let (server, over) = (&server, AtomicBool::new(false));
-    thread::scope(|scope| {
-        for writer in 0..2 {
-            let over = &over;
-            scope.spawn(move || {
-                let mut random = Random(writer);
-                while !over.load(Ordering::SeqCst) {
-                    server.run(directed(&random.item(), Indexing::ByPolicy)).unwrap();
-                }
-            });
-        }
-        scope.spawn(|| {
-            while !over.load(Ordering::SeqCst) {
-                server.rebuild(2);
-            }
-        });
-        scope.spawn(|| {
-            while !over.load(Ordering::SeqCst) {
-                server.purge();
-            }
-        });
-        let mut random = Random(7);
-        for round in 0..300 {
-            server.wall().set(1000 + round);
-            // Too many at once are refused.
-            let _ = server.try_policy(Some(3), &random.policy());
-        }
-        over.store(true, Ordering::SeqCst);
-    });
-    server.check();
-    server.rebuild_all();
-    server.is_settled();
+    server.make_container(None, &[]);
+    let mut policy = only(&[]);
+    let paths = [json!({"path": "/a"}), json!({"path": "/_ts", "order": "descending"})];
+    policy["compositeIndexes"] = json!([paths]);
+    server.set_policy(&policy);
+    let rules = Rules::new(&IndexingPolicy::parse(&policy).unwrap());
+    let stretch = Stretch {
+        kind: EntryKind::Composite,
+        path: rules.composites()[0].id,
+        start: vec![],
+        end: vec![0xFF],
+    };
+    for (second, id) in (1001..).zip(["1", "2", "3", "1", "2"]) {
+        server.clock(second);
+        server.upsert(json!({"id": id, "pk": id, "a": 1})).unwrap();
+        server.is_settled();
+    }
+    assert_eq!(server.walk(&stretch, Direction::Forward, 2), ["2", "1", "3"]);
+    assert_eq!(server.composites(), 1);
 }
 
 #[test]

@@ -572,7 +572,7 @@ fn definition(default: Option<i64>, unique: &[&str]) -> Value {
 /// proven of histories is proven while indexes are rebuilt.
 fn indexing(default: Option<i64>) -> Value {
     let composite = serde_json::json!([
-        [{"path": "/email", "order": "descending"}, {"path": "/mark"}],
+        [{"path": "/email", "order": "descending"}, {"path": "/_ts"}],
     ]);
     match default.map(|default| default.rem_euclid(3)) {
         None | Some(0) => serde_json::json!({}),

@@ -10,7 +10,8 @@
 //! ```
 //!
 //! At a value its own `/?` decides, else its own `/*`, else the nearest `/*`
-//! above it. `id` is in every index; what the server adds to an item is in none.
+//! above it. `id` is in every index; what the server adds to an item is in none, but
+//! for `_ts`, which may be a member of a composite index.
 //! A path with a tuple, `/a/[]/{b, c}/?`, is kept with the policy and has no
 //! entries: what it would find is found by reading the items.
 
@@ -20,7 +21,10 @@ use super::{IndexingMode, IndexingPolicy, Order, Segment, Step};
 use crate::json::Path;
 
 /// What the server adds to an item.
-const SYSTEM: [&str; 5] = ["_rid", "_self", "_etag", "_attachments", "_ts"];
+const SYSTEM: [&str; 5] = ["_rid", "_self", "_etag", "_attachments", TIME];
+
+/// When the item was written.
+const TIME: &str = "_ts";
 
 /// How long the bytes of a value are at most; longer ones are cut.
 pub const VALUE_BYTES_MAX: usize = 512;
@@ -30,6 +34,8 @@ pub const VALUE_BYTES_MAX: usize = 512;
 pub struct Rules {
     nodes: Vec<Node>,
     composites: Vec<Composite>,
+    /// The members of composite indexes that are `_ts`.
+    times: Vec<Slot>,
     is_on: bool,
     automatic: bool,
 }
@@ -91,6 +97,7 @@ impl Rules {
         let mut rules = Rules {
             nodes: vec![Node::default()],
             composites: Vec::new(),
+            times: Vec::new(),
             is_on,
             automatic: policy.automatic,
         };
@@ -140,11 +147,12 @@ impl Rules {
         }
     }
 
-    /// An index over what the server adds would have to be written with every
-    /// touch; there are no entries for it.
+    /// What the server adds has no order that is of use, but for `_ts`; there are
+    /// no entries for an index over the others.
     fn add_composite(&mut self, members: Vec<(Path, Order)>) {
         let is_system = |(path, _): &(Path, Order)| {
-            path.segments().first().is_some_and(|name| SYSTEM.contains(&&name[..]))
+            let is_known = |name: &String| SYSTEM.contains(&&name[..]);
+            path.segments().first().is_some_and(is_known) && path.segments() != [TIME]
         };
         let id = composite_id(&members);
         if members.iter().any(is_system) || self.composites.iter().any(|known| known.id == id) {
@@ -152,6 +160,10 @@ impl Rules {
         }
         let composite = self.composites.len();
         for (member, (path, _)) in members.iter().enumerate() {
+            if path.segments() == [TIME] {
+                self.times.push(Slot { composite, member });
+                continue;
+            }
             let node = path.segments().iter().fold(0, |node, name| self.named(node, name));
             if let Some(node) = self.nodes.get_mut(node) {
                 node.slots.push(Slot { composite, member });
@@ -193,6 +205,16 @@ impl Rules {
     /// The composite indexes that have entries.
     pub fn composites(&self) -> &[Composite] {
         &self.composites
+    }
+
+    /// Whether entries depend on when an item was written.
+    pub fn has_times(&self) -> bool {
+        !self.times.is_empty()
+    }
+
+    /// The members of composite indexes that are `_ts`.
+    pub(super) fn times(&self) -> &[Slot] {
+        &self.times
     }
 
     /// Whether whatever stands under these steps has an entry.

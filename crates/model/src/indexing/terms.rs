@@ -18,7 +18,10 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::Order;
-use super::rules::{Composite, Place, Rules, VALUE_BYTES_MAX, spell_item, spell_name, spelled_id};
+use super::rules::{
+    Composite, Place, Rules, Slot, VALUE_BYTES_MAX, spell_item, spell_name, spelled_id,
+};
+use crate::Timestamp;
 use crate::value::{Number, Type, Value, order};
 
 /// What an item has in the index, in order, each once.
@@ -69,8 +72,8 @@ pub struct Member {
 }
 
 impl Terms {
-    /// What the item with this text has in the index.
-    pub fn of(text: &str, rules: &Rules) -> serde_json::Result<Terms> {
+    /// What the item with this text has in the index, if `ts` is its `_ts`.
+    pub fn of(text: &str, ts: Timestamp, rules: &Rules) -> serde_json::Result<Terms> {
         if !rules.is_on() {
             return Ok(Terms::default());
         }
@@ -87,6 +90,11 @@ impl Terms {
         reader.disable_recursion_limit();
         At { place: Place::TOP, path: None, walk: &mut walk }.deserialize(&mut reader)?;
         reader.end()?;
+        walk.value.clear();
+        order::write(&Value::Number(ts.0.into()), &mut walk.value);
+        for slot in rules.times() {
+            walk.fill(*slot, false);
+        }
         Ok(walk.finish())
     }
 
@@ -175,15 +183,21 @@ impl Walk<'_> {
             let (bytes, shortened) = shortened(&self.value, VALUE_BYTES_MAX);
             self.terms.push(Term::new(path, bytes, is_cut || shortened));
         }
-        for slot in self.rules.slots(place) {
-            let bytes_max =
-                self.rules.composites().get(slot.composite).map(Composite::member_bytes_max);
-            let (bytes, shortened) = shortened(&self.value, bytes_max.unwrap_or_default());
-            let member = Member { bytes: bytes.to_vec(), is_cut: is_cut || shortened };
-            let members = self.slots.get_mut(slot.composite);
-            if let Some(found) = members.and_then(|members| members.get_mut(slot.member)) {
-                *found = Some(member);
-            }
+        let rules = self.rules;
+        for slot in rules.slots(place) {
+            self.fill(*slot, is_cut);
+        }
+    }
+
+    /// The same for a member of a composite index.
+    fn fill(&mut self, slot: Slot, is_cut: bool) {
+        let composite = self.rules.composites().get(slot.composite);
+        let bytes_max = composite.map_or(0, Composite::member_bytes_max);
+        let (bytes, shortened) = shortened(&self.value, bytes_max);
+        let member = Member { bytes: bytes.to_vec(), is_cut: is_cut || shortened };
+        let members = self.slots.get_mut(slot.composite);
+        if let Some(found) = members.and_then(|members| members.get_mut(slot.member)) {
+            *found = Some(member);
         }
     }
 

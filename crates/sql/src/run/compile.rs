@@ -13,6 +13,7 @@ use super::aggregate::Kind;
 use super::evaluate::{Run, Scope, refused};
 use super::extract::{Fields, Step};
 use super::program::{Code, OrderKey, Program, Select, Source};
+use super::stage;
 use crate::functions::signature::signature;
 use crate::functions::{self, Body, Like, Setting};
 use crate::names::{has_aggregate, item_names, name_of, normal};
@@ -34,21 +35,32 @@ impl Program {
             depth: 0,
             grouping: None,
         };
-        let (select, order) = compiler.select(query)?;
+        let (mut select, order) = compiler.select(query)?;
+        let stages = stage::take(&mut select, query);
         let amount = |count: &Count, clause| amount(count, &request.parameters, clause);
         let top = query.top.as_ref().map(|count| amount(count, "TOP")).transpose()?;
         let page = query.page.as_ref();
         let skip = page.map(|page| amount(&page.offset, "OFFSET")).transpose()?.unwrap_or(0);
         let limit = page.map(|page| amount(&page.limit, "LIMIT")).transpose()?;
         Ok(Program {
+            stages,
             distinct: query.distinct,
             order: if select.is_grouped() { Vec::new() } else { order },
             fields: compiler.fields,
             skip,
             take: limit.into_iter().chain(top).min(),
-            reads_items: !query.sources.is_empty(),
+            reads_items: reads_items(query),
             select,
         })
+    }
+}
+
+/// Whether a query has the container at its bottom. Only its first source can.
+fn reads_items(query: &Query) -> bool {
+    match query.sources.first().map(|source| &source.collection) {
+        Some(Collection::Subquery(inner)) => reads_items(inner),
+        Some(_) => true,
+        None => false,
     }
 }
 

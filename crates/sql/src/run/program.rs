@@ -7,11 +7,14 @@ use dayfly_model::value::Value;
 
 use super::aggregate::Kind;
 use super::extract::Fields;
+use super::stage::Stage;
 use crate::functions::{Body, Like};
 use crate::tree::{Direction, Operator, Sign, Use};
 
 /// A query that can be run.
 pub struct Program {
+    /// What its rows are made from, if not from items; the innermost first.
+    pub(super) stages: Vec<Stage>,
     pub(super) select: Select,
     /// The paths of items that it reads.
     pub(super) fields: Fields,
@@ -54,6 +57,11 @@ pub enum Style {
 impl Program {
     /// How its rows come about.
     pub fn style(&self) -> Style {
+        if self.stages.is_empty() { self.outermost_style() } else { Style::Whole }
+    }
+
+    /// How its rows come about from what is brought to its outermost select.
+    pub(super) fn outermost_style(&self) -> Style {
         if self.select.is_grouped() || self.distinct {
             Style::Whole
         } else if self.order.is_empty() {

@@ -75,7 +75,8 @@ pub enum Fact {
 impl Program {
     /// What an item must have to be of any use.
     pub fn sieve(&self) -> Sieve {
-        Reader { program: self, places: Vec::new() }.select(&self.select)
+        let select = self.stages.first().map_or(&self.select, |stage| &stage.select);
+        Reader { program: self, places: Vec::new() }.select(select)
     }
 
     /// Whether it has a filter.
@@ -87,7 +88,8 @@ impl Program {
     /// selected.
     pub fn facts(&self) -> Option<Vec<Fact>> {
         let select = &self.select;
-        if !select.sources.is_empty() || !select.group_by.is_empty() || self.distinct {
+        let of_items = self.stages.is_empty() && select.sources.is_empty();
+        if !of_items || !select.group_by.is_empty() || self.distinct {
             return None;
         }
         let reader = Reader { program: self, places: Vec::new() };

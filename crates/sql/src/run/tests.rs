@@ -58,9 +58,20 @@ fn page(
     rows: usize,
     start: Option<Start>,
 ) -> Result<(Vec<Json>, Option<Start>), Error> {
+    page_of(program, documents, rows, start, false)
+}
+
+/// The same; `ordered`: the documents come in the order of the query.
+fn page_of(
+    program: &Program,
+    documents: &[Document],
+    rows: usize,
+    start: Option<Start>,
+    ordered: bool,
+) -> Result<(Vec<Json>, Option<Start>), Error> {
     let limits = Limits { rows, bytes: 4 << 20 };
     let (from, resume) = start.map_or((0, None), |(from, resume)| (from, Some(resume)));
-    let mut page = Page::new(program, Timestamp(1000), false, limits, resume, false);
+    let mut page = Page::new(program, Timestamp(1000), false, limits, resume, ordered);
     let mut stopped = 0;
     if program.reads_items() {
         for (place, document) in documents.iter().enumerate().skip(from) {
@@ -310,6 +321,66 @@ fn groups_and_aggregates() {
             ),
         ],
     );
+}
+
+#[test]
+fn subqueries_of_all_items() {
+    let list = json!([
+        {"k": "a", "v": 1}, {"k": "b", "v": 2}, {"k": "a", "v": 3}, {"v": 4}, {"k": null},
+    ]);
+    check(
+        &list,
+        &[
+            ("SELECT VALUE COUNT(1) FROM (SELECT DISTINCT VALUE c.k FROM c) s", json!([3])),
+            ("SELECT VALUE COUNT(1) FROM (SELECT DISTINCT c.k FROM c)", json!([4])),
+            ("SELECT VALUE s.n FROM (SELECT COUNT(1) AS n FROM c) s", json!([5])),
+            ("SELECT VALUE s.n FROM (SELECT COUNT(1) AS n FROM c WHERE c.v > 9) s", json!([0])),
+            (
+                "SELECT * FROM (SELECT c.k, COUNT(1) AS n FROM c GROUP BY c.k) s WHERE s.n > 1",
+                json!([{"k": "a", "n": 2}]),
+            ),
+            (
+                "SELECT s.k, x FROM (SELECT c.k, MAKELIST(c.v) AS l FROM c GROUP BY c.k) s \
+                 JOIN x IN s.l WHERE s.k = 'a'",
+                json!([{"k": "a", "x": 1}, {"k": "a", "x": 3}]),
+            ),
+            (
+                "SELECT VALUE t.most FROM (SELECT MAX(s.n) AS most FROM \
+                 (SELECT COUNT(1) AS n FROM c GROUP BY c.k) s) t",
+                json!([2]),
+            ),
+            (
+                "SELECT VALUE t FROM (SELECT VALUE s || '!' FROM \
+                 (SELECT DISTINCT VALUE c.k FROM c) s) t",
+                json!(["a!", "b!"]),
+            ),
+            ("SELECT VALUE x FROM x IN (SELECT VALUE MAKELIST(c.v) FROM c)", json!([1, 2, 3, 4])),
+            (
+                "SELECT DISTINCT VALUE s % 2 FROM (SELECT DISTINCT VALUE c.v FROM c) s",
+                json!([1, 0]),
+            ),
+            ("SELECT TOP 1 VALUE s FROM (SELECT DISTINCT VALUE c.k FROM c) s", json!(["a"])),
+            (
+                "SELECT VALUE s FROM (SELECT DISTINCT VALUE c.v FROM c) s OFFSET 1 LIMIT 2",
+                json!([2, 3]),
+            ),
+            ("SELECT VALUE COUNT(1) FROM (SELECT VALUE c.v FROM c) s", json!([4])),
+            // After JOIN it speaks of one item.
+            ("SELECT VALUE s.n FROM c JOIN (SELECT COUNT(c.v) AS n) s", json!([1, 1, 1, 1, 0])),
+            ("SELECT VALUE x FROM x IN (SELECT VALUE [1, 2])", json!([1, 2])),
+            ("SELECT TOP 0 VALUE 1", json!([])),
+        ],
+    );
+}
+
+/// The rows of a subquery of all items come in one page, whatever its length.
+#[test]
+fn subqueries_of_all_items_come_in_one_page() {
+    let list = json!([{"v": 1}, {"v": 2}, {"v": 3}]);
+    let program =
+        program("SELECT VALUE s FROM (SELECT DISTINCT VALUE c.v FROM c) s", json!([])).unwrap();
+    let (rows, next) = page(&program, &documents(&list), 1, None).unwrap();
+    assert_eq!((rows, next), (vec![json!(1), json!(2), json!(3)], None));
 }
 
 #[test]

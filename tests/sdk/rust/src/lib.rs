@@ -6,17 +6,21 @@
 
 mod server;
 
+use std::path::Path;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 use azure_data_cosmos::clients::{ContainerClient, DatabaseClient};
-use azure_data_cosmos::models::{ContainerProperties, ItemResponse};
+use azure_data_cosmos::feed::{ContinuationToken, FeedScope};
+use azure_data_cosmos::models::{ContainerProperties, ItemResponse, ThroughputProperties};
 use azure_data_cosmos::options::{
-    ConnectionPoolOptions, ContentResponseOnWrite, ItemWriteOptions, Precondition,
-    ServerCertificateValidation,
+    ConnectionPoolOptions, ContentResponseOnWrite, CreateContainerOptions, ItemWriteOptions,
+    Precondition, QueryOptions, ServerCertificateValidation,
 };
 use azure_data_cosmos::{
-    AccountReference, CosmosClient, CosmosError, CosmosRuntime, PartitionKey, RoutingStrategy,
+    AccountReference, CosmosClient, CosmosError, CosmosRuntime, PartitionKey, Query,
+    RoutingStrategy,
 };
+use futures::{StreamExt, TryStreamExt};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 use uuid::Uuid;
@@ -51,7 +55,7 @@ pub struct World {
 /// A server and a client that tests share.
 pub struct Station {
     server: Server,
-    endpoint: String,
+    scheme: &'static str,
     client: CosmosClient,
     turn: Mutex<()>,
 }
@@ -77,14 +81,13 @@ pub fn run(station: &'static Station, test: impl AsyncFnOnce(&World)) {
 }
 
 impl Station {
-    fn new(scheme: &str, storage: &str) -> Self {
-        let server = Server::start(storage);
-        let endpoint = format!("{scheme}://localhost:{}/", server.port);
+    fn new(scheme: &'static str, storage: &str) -> Self {
+        let server = Server::start(&[storage]);
         let client = RUNTIME.block_on(async {
             server.freeze_clock().await;
-            connect(&endpoint, &server.key).await.unwrap()
+            connect(&server.endpoint(scheme), &server.key).await.unwrap()
         });
-        Self { server, endpoint, client, turn: Mutex::new(()) }
+        Self { server, scheme, client, turn: Mutex::new(()) }
     }
 }
 
@@ -111,8 +114,24 @@ impl World {
         self.container_like(properties()).await
     }
 
+    /// A container of four ranges, with the partition key `/pk`.
+    pub async fn wide_container(&self) -> ContainerClient {
+        create_wide_container(&self.database, properties()).await
+    }
+
     pub async fn connect_with_key(&self, key: &str) -> Result<CosmosClient, CosmosError> {
-        connect(&self.station.endpoint, key).await
+        let station = self.station;
+        connect(&station.server.endpoint(station.scheme), key).await
+    }
+
+    /// Runs `body` with a server of its own, which has its data in `folder` and is
+    /// killed at the end.
+    pub async fn with_server(&self, folder: &Path, body: impl AsyncFnOnce(&CosmosClient)) {
+        let server = Server::start(&["--data", folder.to_str().unwrap()]);
+        server.freeze_clock().await;
+        let endpoint = server.endpoint(self.station.scheme);
+        body(&connect(&endpoint, &server.key).await.unwrap()).await;
+        server.stop();
     }
 }
 
@@ -131,6 +150,22 @@ async fn connect(endpoint: &str, key: &str) -> Result<CosmosClient, CosmosError>
 pub async fn create_database(client: &CosmosClient, id: &str) -> DatabaseClient {
     client.create_database(id, None).await.unwrap();
     client.database_client(id.to_owned())
+}
+
+/// A container like `properties`, of four ranges.
+pub async fn create_wide_container(
+    database: &DatabaseClient,
+    properties: ContainerProperties,
+) -> ContainerClient {
+    let id = properties.id.clone().into_owned();
+    database.create_container(properties, throughput(20000)).await.unwrap();
+    database.container_client(&id, None).await.unwrap()
+}
+
+/// Asks for a container with this throughput.
+pub fn throughput(request_units: u64) -> Option<CreateContainerOptions> {
+    let throughput = ThroughputProperties::manual(request_units);
+    Some(CreateContainerOptions::default().with_throughput(throughput))
 }
 
 /// A container's definition, with the partition key `/pk`.
@@ -153,6 +188,35 @@ pub async fn find(
         Err(error) if error.status().is_not_found() => None,
         Err(error) => panic!("{error}"),
     }
+}
+
+/// All rows of a query.
+pub async fn ask(
+    container: &ContainerClient,
+    query: impl Into<Query>,
+    scope: FeedScope,
+    options: QueryOptions,
+) -> Result<Vec<Value>, CosmosError> {
+    container.query_items(query, scope, Some(options)).await?.try_collect().await
+}
+
+/// The pages of a query that have rows, and the SDK's token after each.
+pub async fn ask_by_page(
+    container: &ContainerClient,
+    query: &str,
+    scope: FeedScope,
+    options: QueryOptions,
+) -> Vec<(Vec<Value>, ContinuationToken)> {
+    let rows = container.query_items(query, scope, Some(options)).await.unwrap();
+    let mut iterator = rows.into_pages();
+    let mut pages = Vec::new();
+    while let Some(page) = iterator.next().await {
+        let rows = page.unwrap().into_items();
+        if !rows.is_empty() {
+            pages.push((rows, iterator.to_continuation_token().unwrap()));
+        }
+    }
+    pages
 }
 
 /// Asks a write to send the item back.

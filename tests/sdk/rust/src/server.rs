@@ -7,18 +7,18 @@ use serde_json::{Value, json};
 
 /// A running server. It dies with this process.
 pub(crate) struct Server {
-    pub(crate) port: u16,
+    port: u16,
     pub(crate) key: String,
     /// Holds the pipe that keeps the server alive.
-    _process: Child,
+    process: Child,
 }
 
 impl Server {
     /// Starts a server with the storage that `serve` calls so.
     #[expect(clippy::zombie_processes, reason = "it ends when this process does")]
-    pub(crate) fn start(storage: &str) -> Self {
+    pub(crate) fn start(storage: &[&str]) -> Self {
         let mut process = Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../serve"))
-            .arg(storage)
+            .args(storage)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -29,12 +29,22 @@ impl Server {
             let line = line.unwrap();
             if line.trim() == "Started" {
                 let (port, key) = address_in(&banner);
-                return Self { port, key, _process: process };
+                return Self { port, key, process };
             }
             banner += &line;
             banner += "\n";
         }
         panic!("The server ended before it had started:\n{banner}");
+    }
+
+    /// Kills the server, and waits until it is gone.
+    pub(crate) fn stop(mut self) {
+        drop(self.process.stdin.take());
+        self.process.wait().unwrap();
+    }
+
+    pub(crate) fn endpoint(&self, scheme: &str) -> String {
+        format!("{scheme}://localhost:{}/", self.port)
     }
 
     pub(crate) async fn freeze_clock(&self) {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::server::{Kind, Server, at};
-use crate::operation::{Operation, Page, Part, QueryItems};
+use crate::operation::{Operation, Page, QueryItems};
 
 /// More items than are read without an index.
 const MANY: i64 = 30;
@@ -19,11 +19,10 @@ impl Server {
         let query = QueryItems {
             at: at(),
             query: json!({ "query": query }).to_string().into_bytes(),
-            part: Part::default(),
             page: Page { limit: Some(rows), continuation },
             cross_partition: true,
             scan: true,
-            metrics: false,
+            ..QueryItems::default()
         };
         let success = self.run(Operation::QueryItems(query)).unwrap();
         let body: Value = serde_json::from_slice(&success.body.to_vec()).unwrap();

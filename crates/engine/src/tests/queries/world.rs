@@ -243,7 +243,7 @@ impl World {
             page: Page { limit: Some(rows), continuation },
             cross_partition: true,
             scan: true,
-            metrics: false,
+            ..QueryItems::default()
         };
         let success = self.run(Operation::QueryItems(query))?;
         let body = String::from_utf8(success.body.to_vec()).unwrap();

@@ -10,12 +10,14 @@ use super::super::{IndexingPolicy, Step};
 use super::*;
 use crate::value;
 
+const TS: Timestamp = Timestamp(1000);
+
 fn policy(text: &str) -> IndexingPolicy {
     IndexingPolicy::parse(&serde_json::from_str(text).unwrap()).unwrap()
 }
 
 fn terms(policy_text: &str, item: &str) -> Terms {
-    Terms::of(item, &Rules::new(&policy(policy_text))).unwrap()
+    Terms::of(item, TS, &Rules::new(&policy(policy_text))).unwrap()
 }
 
 /// A path as `a.b.[]`.
@@ -130,7 +132,7 @@ fn a_composite_term_has_all_members_in_their_order() {
     let rules = Rules::new(&policy(COMPOSITE));
     let [composite] = rules.composites() else { panic!() };
     let value = |item: &str| {
-        let terms = Terms::of(item, &rules).unwrap();
+        let terms = Terms::of(item, TS, &rules).unwrap();
         let [term] = &terms.composites[..] else { panic!("{terms:?}") };
         (term.bytes()[8..].to_vec(), term.is_cut())
     };
@@ -169,11 +171,30 @@ fn a_composite_term_has_all_members_in_their_order() {
 #[test]
 fn composites_over_what_the_server_adds_and_those_that_are_there_have_no_terms() {
     let rules = Rules::new(&policy(
-        r#"{"compositeIndexes":[[{"path":"/a"},{"path":"/_ts"}],[{"path":"/a"},{"path":"/b"}],
+        r#"{"compositeIndexes":[[{"path":"/a"},{"path":"/_etag"}],[{"path":"/_ts/x"},{"path":"/b"}],[{"path":"/a"},{"path":"/b"}],
             [{"path":"/a/?"},{"path":"/b"}],[{"path":"/a","order":"descending"},{"path":"/b"}]]}"#,
     ));
     assert_eq!(rules.composites().len(), 2);
-    assert_eq!(Terms::of("{}", &rules).unwrap().composites.len(), 2);
+    assert_eq!(Terms::of("{}", TS, &rules).unwrap().composites.len(), 2);
+}
+
+#[test]
+fn when_an_item_was_written_can_be_a_member() {
+    let rules = Rules::new(&policy(
+        r#"{"compositeIndexes":[[{"path":"/_ts","order":"descending"},{"path":"/a"}]]}"#,
+    ));
+    assert!(rules.has_times() && !rules.is_indexed(&steps("_ts")));
+    let value = |ts: u64, item: &str| {
+        let terms = Terms::of(item, Timestamp(ts), &rules).unwrap();
+        terms.composites[0].bytes()[8..].to_vec()
+    };
+    let ordered =
+        [value(7, r#"{"a":1}"#), value(7, r#"{"a":2}"#), value(6, "{}"), value(6, r#"{"a":1}"#)];
+    assert!(ordered.is_sorted(), "{ordered:?}");
+    let members = rules.composites()[0].split(&ordered[1]).unwrap();
+    assert_eq!(members[0].bytes, order::key(&Value::from(7i64)));
+    // It is the server's, whatever an item says.
+    assert_eq!(value(7, r#"{"_ts":3,"a":1}"#), ordered[0]);
 }
 
 #[test]
@@ -267,7 +288,7 @@ proptest! {
         let value = value::read(&item).unwrap();
         let mut expected = BTreeSet::new();
         naive(&value, &mut Vec::new(), &policy, &mut expected);
-        let found = Terms::of(&item, &Rules::new(&policy)).unwrap();
+        let found = Terms::of(&item, TS, &Rules::new(&policy)).unwrap();
         prop_assert_eq!(&found.values, &expected.into_iter().collect::<Vec<_>>());
         let paths: BTreeSet<&[u8]> = found.values.iter().map(Term::path).collect();
         prop_assert_eq!(found.paths().collect::<Vec<_>>(), paths.into_iter().collect::<Vec<_>>());
@@ -290,7 +311,7 @@ proptest! {
             let item = value::read(item).unwrap();
             (order::key(item.property("a")), order::key(item.property("b").property("c")))
         };
-        let term = |item: &str| Terms::of(item, &rules).unwrap().composites.remove(0);
+        let term = |item: &str| Terms::of(item, TS, &rules).unwrap().composites.remove(0);
         let (left_key, right_key) = (key(&left), key(&right));
         let expected = left_key.0.cmp(&right_key.0).then(right_key.1.cmp(&left_key.1));
         let (left, right) = (term(&left), term(&right));

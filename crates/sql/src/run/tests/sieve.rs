@@ -214,3 +214,24 @@ proptest! {
         }
     }
 }
+
+/// Aggregates of a subquery's rows are no facts about items.
+#[test]
+fn what_aggregates_ask_for() {
+    let name = |name: &str| vec![IndexStep::Name(name.to_owned())];
+    for (query, expected) in [
+        ("SELECT VALUE COUNT(1) FROM c", Some(Fact::Count(None))),
+        ("SELECT VALUE COUNT(c.a) FROM c", Some(Fact::Count(Some(name("a"))))),
+        ("SELECT VALUE MIN(c.a) FROM c WHERE c.a > 1", Some(Fact::Minimum(name("a")))),
+        ("SELECT VALUE MAX(c.a) FROM c", Some(Fact::Maximum(name("a")))),
+        ("SELECT VALUE SUM(c.a) FROM c", None),
+        ("SELECT VALUE COUNT(1) FROM c JOIN t IN c.t", None),
+        ("SELECT VALUE COUNT(1) FROM c GROUP BY c.a", None),
+        ("SELECT VALUE COUNT(1) FROM (SELECT VALUE c.a FROM c) s", None),
+        ("SELECT VALUE COUNT(1) FROM (SELECT DISTINCT VALUE c.a FROM c) s", None),
+        ("SELECT VALUE MAX(s.n) FROM (SELECT COUNT(1) AS n FROM c GROUP BY c.a) s", None),
+    ] {
+        let facts = program(query, json!([])).unwrap().facts();
+        assert_eq!(facts, expected.map(|fact| vec![fact]), "{query}");
+    }
+}

@@ -1,8 +1,11 @@
 //! What the official Rust SDK does, tried against the real binary.
 //!
-//! The SDK has no call that lists items; the other suites do that.
+//! The SDK has no call that lists items, and puts no groups and aggregates of
+//! several ranges together; the other suites do that.
 
 mod items;
 mod partition_keys;
+mod queries;
+mod query_pages;
 mod resources;
 mod ttl;

@@ -1,10 +1,10 @@
 //! Databases and containers.
 
 use azure_data_cosmos::ResourceId;
-use azure_data_cosmos::models::{ContainerProperties, ThroughputProperties, TimeToLive};
-use azure_data_cosmos::options::CreateContainerOptions;
+use azure_data_cosmos::models::{ContainerProperties, TimeToLive};
 use dayfly_sdk_tests::{
-    NINETY_DAYS, World, create_database, find, over_http_and_https, properties, refused, unique,
+    NINETY_DAYS, World, create_database, find, over_http_and_https, properties, refused,
+    throughput, unique,
 };
 use serde_json::json;
 
@@ -64,10 +64,7 @@ async fn a_container_made_without_throughput_can_be_asked_for_it(world: &World) 
 }
 
 async fn a_large_throughput_spreads_the_container_over_ranges(world: &World) {
-    let wide = ContainerProperties::new("wide", "/pk".into());
-    world.database.create_container(wide, throughput(20000)).await.unwrap();
-
-    let wide = world.database.container_client("wide", None).await.unwrap();
+    let wide = world.wide_container().await;
     assert_eq!(wide.read_feed_ranges(None).await.unwrap().len(), 4);
     for number in 0..40 {
         let id = format!("item-{number}");
@@ -147,9 +144,4 @@ async fn databases_and_containers_can_be_addressed_by_their_rids(world: &World) 
 async fn a_wrong_key_is_refused(world: &World) {
     let wrong_key = "d3Jvbmcga2V5IHdyb25nIGtleSB3cm9uZyBrZXk=";
     assert_eq!(refused(world.connect_with_key(wrong_key).await), 401);
-}
-
-fn throughput(request_units: u64) -> Option<CreateContainerOptions> {
-    let throughput = ThroughputProperties::manual(request_units);
-    Some(CreateContainerOptions::default().with_throughput(throughput))
 }

@@ -1,10 +1,12 @@
 //! Time to live, second by second. No test waits: each moves the server's clock.
 
 use azure_data_cosmos::clients::ContainerClient;
+use azure_data_cosmos::feed::FeedScope;
 use azure_data_cosmos::models::{TimeToLive, UniqueKey, UniqueKeyPolicy};
+use azure_data_cosmos::options::QueryOptions;
 use dayfly_sdk_tests::{
-    DAY, NINETY_DAYS, World, YEAR, find, over_http_and_https, properties, refused, status,
-    with_body,
+    DAY, NINETY_DAYS, World, YEAR, ask, create_wide_container, find, over_http_and_https,
+    properties, refused, status, with_body,
 };
 use serde_json::{Value, json};
 
@@ -26,7 +28,13 @@ over_http_and_https! {
     an_expired_item_frees_its_unique_key,
     a_wrong_ttl_is_refused_with_the_services_text,
     the_largest_ttl_is_accepted,
+    an_expired_item_is_in_no_query_of_its_partition_from_its_second_on,
+    an_expired_item_is_in_no_query_of_all_ranges_from_its_second_on,
 }
+
+/// When the items `a`, `b` and `c` of [`three_lives`] live.
+const LIVES: [(u32, &[&str]); 4] =
+    [(49, &["a", "b", "c"]), (1, &["b", "c"]), (49, &["b", "c"]), (1, &["c"])];
 
 async fn an_item_expires_90_days_after_its_write_by_the_containers_default(world: &World) {
     let container = container_with_ttl(world, TimeToLive::Seconds(NINETY_DAYS)).await;
@@ -239,6 +247,60 @@ async fn the_largest_ttl_is_accepted(world: &World) {
     create(&container, json!({"id": "a", "pk": "x", "ttl": largest})).await;
     world.advance(30 * YEAR).await;
     assert!(lives(&container).await);
+}
+
+async fn an_expired_item_is_in_no_query_of_its_partition_from_its_second_on(world: &World) {
+    let container = three_lives(world, |_| "x".to_owned()).await;
+    for (seconds, living) in LIVES {
+        world.advance(seconds).await;
+        for (query, expected) in [
+            ("SELECT VALUE c.id FROM c ORDER BY c.id", json!(living)),
+            ("SELECT VALUE c.id FROM c WHERE c.n >= 0 ORDER BY c.n", json!(living)),
+            ("SELECT VALUE COUNT(1) FROM c", json!([living.len()])),
+            ("SELECT VALUE MIN(c.id) FROM c", json!(living[..1])),
+            (
+                "SELECT c.pk, COUNT(1) AS n FROM c GROUP BY c.pk",
+                json!([
+                    {"pk": "x", "n": living.len()}
+                ]),
+            ),
+        ] {
+            let partition = FeedScope::partition("x");
+            let rows = ask(&container, query, partition, QueryOptions::default()).await.unwrap();
+            assert_eq!(Value::from(rows), expected, "{query}");
+        }
+    }
+}
+
+async fn an_expired_item_is_in_no_query_of_all_ranges_from_its_second_on(world: &World) {
+    let container = three_lives(world, |n| format!("pk-{n}")).await;
+    for (seconds, living) in LIVES {
+        world.advance(seconds).await;
+        for query in [
+            "SELECT VALUE c.id FROM c ORDER BY c.id",
+            "SELECT TOP 3 VALUE c.id FROM c WHERE c.n >= 0 ORDER BY c.n",
+            "SELECT DISTINCT VALUE c.id FROM c ORDER BY c.id",
+            "SELECT VALUE c.id FROM c ORDER BY c.id OFFSET 0 LIMIT 5",
+        ] {
+            let everywhere = FeedScope::full_container();
+            let rows = ask(&container, query, everywhere, QueryOptions::default()).await.unwrap();
+            assert_eq!(rows, living, "{query}");
+        }
+    }
+}
+
+/// Items that expire after 50 seconds, after 100, and never, in four ranges.
+async fn three_lives(world: &World, pk: impl Fn(usize) -> String) -> ContainerClient {
+    let properties = properties().with_default_ttl(TimeToLive::Seconds(100));
+    let container = create_wide_container(&world.database, properties).await;
+    for (n, ttl) in [json!({"ttl": 50}), json!({}), json!({"ttl": -1})].into_iter().enumerate() {
+        let (id, pk, mut item) = (["a", "b", "c"][n], pk(n), ttl);
+        item["id"] = json!(id);
+        item["pk"] = json!(pk);
+        item["n"] = json!(n);
+        container.create_item(pk, id, item, None).await.unwrap();
+    }
+    container
 }
 
 async fn container_with_ttl(world: &World, ttl: TimeToLive) -> ContainerClient {

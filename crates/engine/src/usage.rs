@@ -1,0 +1,67 @@
+//! What is alive in a container, for answers about its items.
+//!
+//! The histogram tells it exactly, for a dozen look-ups; that is what an answer
+//! about the container itself says. On each answer about an item that would be
+//! too much, so there the figures are kept for a second of the store's time, or
+//! for some hundred commits. They may lack the last writes. They never count what
+//! is dead: figures of an earlier second, or from before a change of the
+//! container, are not used.
+
+use std::sync::Arc;
+
+use dayfly_model::Timestamp;
+use dayfly_storage::Store;
+use dayfly_storage::tally::Count;
+
+use crate::catalog::Container;
+use crate::ttl;
+
+/// Of how many containers figures are kept.
+const KEPT_MAX: usize = 1_000;
+
+/// After how many commits they are made anew.
+const COMMITS_MAX: u64 = 256;
+
+/// The last figures of containers.
+pub(crate) struct Usage {
+    known: quick_cache::sync::Cache<u32, Known>,
+}
+
+#[derive(Clone, Copy)]
+struct Known {
+    at: Timestamp,
+    epoch: u64,
+    lsn: u64,
+    live: Count,
+}
+
+impl Default for Usage {
+    fn default() -> Self {
+        Usage { known: quick_cache::sync::Cache::new(KEPT_MAX) }
+    }
+}
+
+impl Usage {
+    /// What is alive in a container, as an answer of the time `now` may say it,
+    /// whose container has seen `lsn` commits.
+    pub(crate) fn of(
+        &self,
+        store: &Arc<dyn Store>,
+        container: &Container,
+        now: Timestamp,
+        lsn: u64,
+    ) -> Option<Count> {
+        let epoch = container.record.epoch;
+        let fits = |known: &Known| {
+            known.at >= now && known.epoch == epoch && lsn < known.lsn.saturating_add(COMMITS_MAX)
+        };
+        if let Some(known) = self.known.get(&container.number).filter(fits) {
+            return Some(known.live);
+        }
+        let snapshot = store.snapshot().ok()?;
+        let live = ttl::standing(&*snapshot, container).ok()?.live;
+        let at = Timestamp(snapshot.now());
+        self.known.insert(container.number, Known { at, epoch, lsn, live });
+        Some(live)
+    }
+}

@@ -1,0 +1,139 @@
+//! A subquery over all items that other rows are made from:
+//!
+//! ```text
+//! SELECT COUNT(1) FROM (SELECT DISTINCT c.kind FROM c) s
+//!                       ^ a stage: all items are seen before the first of its rows
+//! ```
+//!
+//! A subquery that sees one item at a time is a source like any other, in
+//! `rows.rs`. One with groups, aggregates or DISTINCT speaks of all items if it is
+//! the first source. Its rows are gathered here, and then brought to the query
+//! around it, as items are brought to others.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use dayfly_model::Result;
+use dayfly_model::value::{Value, order};
+
+use super::aggregate::{Groups, kept};
+use super::evaluate::{Run, Scope};
+use super::program::{Select, Source};
+use super::rows::Flow;
+use crate::tree::{Collection, Query};
+
+/// A subquery whose rows come from all items.
+pub(super) struct Stage {
+    pub(super) select: Select,
+    /// What counts are the elements of its rows: `x IN (SELECT ..)`.
+    each: bool,
+}
+
+/// Takes the stages out of a select that was made from `query`, the innermost
+/// first.
+pub(super) fn take(select: &mut Select, query: &Query) -> Vec<Stage> {
+    if !first_sees_all_items(select, query) {
+        return Vec::new();
+    }
+    let (mut inner, each) = match select.sources.remove(0) {
+        Source::Rows(inner) => (*inner, false),
+        Source::RowElements(inner) => (*inner, true),
+        // Not reached: the source was looked at above.
+        Source::Value(_) | Source::Elements(_) => return Vec::new(),
+    };
+    let mut stages = first_query(query).map_or_else(Vec::new, |query| take(&mut inner, query));
+    stages.push(Stage { select: inner, each });
+    stages
+}
+
+/// Whether the first source is a subquery that needs all items.
+fn first_sees_all_items(select: &Select, query: &Query) -> bool {
+    match (select.sources.first(), first_query(query)) {
+        (Some(Source::Rows(inner) | Source::RowElements(inner)), Some(query)) => {
+            inner.is_grouped() || inner.distinct || first_sees_all_items(inner, query)
+        }
+        _ => false,
+    }
+}
+
+/// The first source, if it is a subquery. The container makes no source of a
+/// select, so the tree has to be asked.
+fn first_query(query: &Query) -> Option<&Query> {
+    match &query.sources.first()?.collection {
+        Collection::Subquery(query) => Some(query),
+        _ => None,
+    }
+}
+
+/// The rows of a stage on their way.
+pub(super) struct Gathering<'p> {
+    stage: &'p Stage,
+    groups: Groups,
+    seen: HashSet<Vec<u8>>,
+    values: Vec<Value>,
+}
+
+impl<'p> Gathering<'p> {
+    pub(super) fn new(stage: &'p Stage) -> Self {
+        let groups = stage.select.groups();
+        Gathering { stage, groups, seen: HashSet::new(), values: Vec::new() }
+    }
+
+    /// Adds the rows of an item, or of a row of the stage before.
+    pub(super) fn add(&mut self, scope: &Scope<'_>) -> Result<()> {
+        let select = &self.stage.select;
+        select.each(scope, &mut |row| {
+            if select.is_grouped() {
+                select.add_to_group(row, &mut self.groups)?;
+            } else {
+                let value = select.projection.eval(row)?;
+                keep(value, select.distinct, &mut self.seen, &mut self.values, row.run)?;
+            }
+            Ok(Flow::More)
+        })?;
+        Ok(())
+    }
+
+    /// Its rows.
+    pub(super) fn finish(mut self, run: &Run) -> Result<Vec<Value>> {
+        let select = &self.stage.select;
+        if select.is_grouped() {
+            for group in std::mem::take(&mut self.groups).into_values() {
+                let scope = Scope { run, item: None, bound: None, group: Some(&group) };
+                let value = select.projection.eval(&scope)?;
+                keep(value, select.distinct, &mut self.seen, &mut self.values, run)?;
+            }
+        }
+        if !self.stage.each {
+            return Ok(self.values);
+        }
+        let elements = self.values.into_iter().flat_map(|value| match value {
+            Value::Array(elements) => elements,
+            _ => Vec::new(),
+        });
+        Ok(elements.collect())
+    }
+}
+
+/// Keeps a value that is defined and, of distinct ones, new.
+fn keep(
+    value: Cow<'_, Value>,
+    distinct: bool,
+    seen: &mut HashSet<Vec<u8>>,
+    values: &mut Vec<Value>,
+    run: &Run,
+) -> Result<()> {
+    if !value.is_defined() {
+        return Ok(());
+    }
+    let key = order::key(&value);
+    run.keep(kept(&key))?;
+    if distinct {
+        run.keep(kept(&key))?;
+        if !seen.insert(key) {
+            return Ok(());
+        }
+    }
+    values.push(value.into_owned());
+    Ok(())
+}
