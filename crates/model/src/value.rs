@@ -15,7 +15,7 @@ mod read;
 use std::cmp::Ordering;
 use std::fmt;
 
-pub use self::read::{read, read_item, read_raw};
+pub use self::read::{read, read_raw};
 use crate::json;
 
 /// A value.

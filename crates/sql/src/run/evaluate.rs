@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::cell::{Cell, OnceCell};
 use std::cmp::Ordering;
 
-use dayfly_model::value::{Value, order, read_item};
+use dayfly_model::value::{Value, order, read};
 use dayfly_model::{Error, Result};
 
 use super::Item;
@@ -170,7 +170,7 @@ impl<'a> Loaded<'a> {
         self.whole.get_or_init(|| {
             let mut text = Vec::new();
             self.item.render(&mut text);
-            str::from_utf8(&text).map(read_item).unwrap_or_default()
+            str::from_utf8(&text).ok().and_then(|text| read(text).ok()).unwrap_or_default()
         })
     }
 }

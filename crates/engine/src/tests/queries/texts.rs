@@ -90,7 +90,7 @@ impl<'r> Writer<'r> {
         let filter = self.clause();
         let select = self.selected();
         match self.random.below(10) {
-            0 => format!("SELECT TOP {} {select} FROM {from}{filter}", self.random.below(30)),
+            0 => format!("SELECT TOP {} {select} FROM {from}{filter}", self.count()),
             1 => format!("SELECT {select} FROM {from}{filter}{}", self.page()),
             _ => format!("SELECT {select} FROM {from}{filter}"),
         }
@@ -103,7 +103,7 @@ impl<'r> Writer<'r> {
         let select = self.selected();
         match self.random.below(6) {
             0 => {
-                format!("SELECT TOP {} {select} FROM {from}{filter}{order}", self.random.below(30))
+                format!("SELECT TOP {} {select} FROM {from}{filter}{order}", self.count())
             }
             1 => format!("SELECT {select} FROM {from}{filter}{order}{}", self.page()),
             _ => format!("SELECT {select} FROM {from}{filter}{order}"),
@@ -240,8 +240,13 @@ impl<'r> Writer<'r> {
     }
 
     fn page(&mut self) -> String {
-        let (offset, limit) = (self.random.below(20), self.random.below(20));
+        let (offset, limit) = (self.count(), self.count());
         format!(" OFFSET {offset} LIMIT {limit}")
+    }
+
+    fn count(&mut self) -> String {
+        let count = json!(self.random.below(25));
+        self.written(count)
     }
 
     fn clause(&mut self) -> String {

@@ -49,6 +49,8 @@ pub(super) struct World {
     /// By side.
     items: [BTreeMap<Place, Written>; 2],
     writes: u64,
+    /// Whether some requests leave their items out of the index.
+    leaves_out: bool,
     /// The policy of the first side, for a person.
     pub(super) policy: Json,
 }
@@ -71,7 +73,9 @@ impl World {
         let default = random.pick(&[None, Some(-1), Some(30)]);
         let policy = random.policy();
         let items = Default::default();
-        let world = World { engine, wall, now: 1000, default, items, writes: 0, policy };
+        let leaves_out = random.chance(10);
+        let world =
+            World { engine, wall, now: 1000, default, items, writes: 0, leaves_out, policy };
         world.run(Operation::CreateDatabase { id: "d".to_owned(), throughput: None }).unwrap();
         let mode = if default.is_none() && random.chance(50) { "none" } else { "consistent" };
         let bare = json!({
@@ -127,6 +131,8 @@ impl World {
     pub(super) fn write(&mut self, random: &mut Random) {
         let place = random.place();
         let item = random.item(place.0, &place.1);
+        let left_out = self.leaves_out && random.chance(5);
+        let indexing = if left_out { Indexing::Exclude } else { Indexing::default() };
         self.writes += 1;
         for side in 0..SIDES.len() {
             let operation = Operation::WriteItem(WriteItem {
@@ -135,7 +141,7 @@ impl World {
                 partition_key: Some(key(place.0)),
                 condition: Condition::default(),
                 minimal: false,
-                indexing: Indexing::default(),
+                indexing,
             });
             let success = self.run(operation).unwrap();
             let body = String::from_utf8(success.body.to_vec()).unwrap();
