@@ -34,12 +34,15 @@ pub(super) fn run(data: Data, folder: PathBuf, report: &mut Report) -> Result<()
     }
     let first = once(&side)?;
     let after = cost(&side)?;
+    side.compact()?;
+    let compacted = cost(&side)?;
     let (gone, many) = (words(expired), words(side.data.count));
     let us = |cost: f64| format!("{cost:.0} us");
     report.note(format!("TOP 10 of the oldest, {many} items"), us(before));
     report.note(format!("the same, {gone} expired and not purged"), us(waiting));
     report.note(format!("the same, {gone} purged, first time"), us(first));
     report.note(format!("the same, {gone} purged"), us(after));
+    report.note(format!("the same, {gone} purged and compacted"), us(compacted));
     report.judge("TOP 10 of the oldest: after the purge", after / before, "", Bar::AtMost(BAR));
     side.close().map(|_| ())
 }

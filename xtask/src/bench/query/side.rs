@@ -14,6 +14,7 @@ use dayfly_engine::operation::{
 use dayfly_engine::reply::Success;
 use dayfly_model::Timestamp;
 use dayfly_model::partition_key::{Component, PartitionKey};
+use dayfly_storage::Store;
 use dayfly_storage::clock::{SystemWall, Wall};
 use rustix::time::{ClockId, clock_gettime};
 
@@ -35,8 +36,9 @@ const PAGE_ROWS: usize = 10_000;
 /// A container.
 pub(super) struct Side {
     pub(super) data: Data,
-    pub(super) folder: PathBuf,
+    folder: PathBuf,
     engine: Engine,
+    store: Arc<dyn Store>,
 }
 
 /// An answer that came in some pages.
@@ -59,8 +61,8 @@ impl Side {
     }
 
     pub(super) fn open(data: Data, folder: PathBuf, wall: Arc<dyn Wall>) -> Result<Side> {
-        let (_, engine) = open(&folder, wall)?;
-        Ok(Side { data, folder, engine })
+        let (store, engine) = open(&folder, wall)?;
+        Ok(Side { data, folder, engine, store })
     }
 
     /// Closes the folder, so that others can open it.
@@ -107,6 +109,11 @@ impl Side {
     /// Removes what has expired, and says how many items that were.
     pub(super) fn purge(&self) -> Result<u64> {
         self.engine.purge_all().map_err(failed("purging"))
+    }
+
+    /// Merges what is left of the purge.
+    pub(super) fn compact(&self) -> Result<()> {
+        self.store.compact().map_err(failed("compacting"))
     }
 }
 
