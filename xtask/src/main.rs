@@ -27,6 +27,7 @@ mod crash;
 mod deny;
 mod model;
 mod mutants;
+mod queries;
 mod random;
 mod server;
 mod suite;
@@ -58,6 +59,8 @@ enum Task {
     Bench(bench::Options),
     /// Plays random histories against a model of time to live.
     Model(model::Options),
+    /// Asks random queries with an index, without one, and of a simple evaluator.
+    Queries(queries::Options),
     /// Plants one bug after the other, and sees that a test finds each.
     Mutants(mutants::Options),
     /// Runs the official SDKs' own tests, and compares with the lists of known failures.
@@ -76,6 +79,7 @@ fn main() -> ExitCode {
         Task::Crash(options) => crash::run(&options),
         Task::Bench(options) => bench::run(&options),
         Task::Model(options) => model::run(&options),
+        Task::Queries(options) => queries::run(&options),
         Task::Mutants(options) => mutants::run(&options),
         Task::SdkSuite(options) => suite::run(&options),
         Task::Bare(options) => bench::bare::run(&options),

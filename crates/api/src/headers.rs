@@ -47,6 +47,8 @@ pub(crate) mod name {
     pub(crate) const QUERY: HeaderName = HeaderName::from_static("x-ms-documentdb-query");
     pub(crate) const CROSS_PARTITION: HeaderName =
         HeaderName::from_static("x-ms-documentdb-query-enablecrosspartition");
+    pub(crate) const DIRECT_EXECUTION: HeaderName =
+        HeaderName::from_static("x-ms-cosmos-query-optimisticdirectexecute");
     pub(crate) const ENABLE_SCAN: HeaderName =
         HeaderName::from_static("x-ms-documentdb-query-enable-scan");
     pub(crate) const QUERY_METRICS: HeaderName =

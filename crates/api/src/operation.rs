@@ -251,6 +251,7 @@ fn query_items(request: &Request<'_>, at: ContainerScope) -> Result<Operation> {
         cross_partition: headers.flag(&name::CROSS_PARTITION)?,
         scan: headers.flag(&name::ENABLE_SCAN)?,
         metrics: headers.flag(&name::QUERY_METRICS)?,
+        direct: headers.flag(&name::DIRECT_EXECUTION)?,
     }))
 }
 

@@ -33,6 +33,8 @@ const RANGE_ID: HeaderName = HeaderName::from_static("x-ms-documentdb-partitionk
 const REPLACE_PENDING: HeaderName = HeaderName::from_static("x-ms-offer-replace-pending");
 const REQUEST_CHARGE: HeaderName = HeaderName::from_static("x-ms-request-charge");
 const REQUEST_DURATION: HeaderName = HeaderName::from_static("x-ms-request-duration-ms");
+const REQUIRES_DISTRIBUTION: HeaderName =
+    HeaderName::from_static("x-ms-cosmos-query-requiresdistribution");
 const RESOURCE_QUOTA: HeaderName = HeaderName::from_static("x-ms-resource-quota");
 const RESOURCE_USAGE: HeaderName = HeaderName::from_static("x-ms-resource-usage");
 const SESSION_TOKEN: HeaderName = HeaderName::from_static("x-ms-session-token");
@@ -165,6 +167,9 @@ fn succeed(response: &mut Response<Pieces>, success: Success, context: &Context<
     }
     if let Some(count) = success.item_count {
         headers.insert(ITEM_COUNT, count.into());
+    }
+    if success.is_whole {
+        headers.insert(REQUIRES_DISTRIBUTION, HeaderValue::from_static("False"));
     }
     if let Some(figures) = &success.query {
         take(headers, QUERY_METRICS, metrics(figures, context.duration));

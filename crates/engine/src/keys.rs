@@ -285,13 +285,20 @@ impl EntryKind {
     }
 }
 
-/// An entry of the index; the term is the path and the value.
+/// An entry of the index; the term is the path and the value. Where values fall,
+/// the numbers of items with the same one fall too, so that either way of going
+/// over them has one order.
 pub(crate) fn entry(kind: EntryKind, term: &[u8], docno: u64) -> Vec<u8> {
     let mut key = Vec::with_capacity(9 + term.len());
     key.push(kind.tag());
     key.extend_from_slice(term);
-    key.extend(docno.to_be_bytes());
+    key.extend(turned(term.get(8..).unwrap_or_default(), docno).to_be_bytes());
     key
+}
+
+/// The bytes of values that fall are inverted, of the first one as well.
+fn turned(value: &[u8], docno: u64) -> u64 {
+    if value.first().is_some_and(|first| *first >= 0x80) { !docno } else { docno }
 }
 
 /// Whether this is the key of an entry.
@@ -302,7 +309,7 @@ pub(crate) fn is_entry(key: &[u8]) -> bool {
 /// The value and the item's number of an entry.
 pub(crate) fn entry_parts(key: &[u8]) -> Option<(&[u8], u64)> {
     let (value, docno) = key.get(9..)?.split_last_chunk::<8>()?;
-    Some((value, u64::from_be_bytes(*docno)))
+    Some((value, turned(value, u64::from_be_bytes(*docno))))
 }
 
 /// The entries of a path with values from `start` up to `end`.

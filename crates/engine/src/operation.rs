@@ -291,6 +291,7 @@ pub struct Page {
 
 /// A query of items.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a wish of its own")]
 pub struct QueryItems {
     /// Where.
     pub at: ContainerScope,
@@ -306,6 +307,8 @@ pub struct QueryItems {
     pub scan: bool,
     /// Whether its metrics are asked for.
     pub metrics: bool,
+    /// Whether the client would merge the answers of ranges, if it had to.
+    pub direct: bool,
 }
 
 /// A request for the plan of a query.

@@ -46,6 +46,8 @@ pub struct Success {
     /// Whether an item was written with a `ttl` that counts for nothing,
     /// because the container has no default.
     pub ttl_ignored: bool,
+    /// Whether to say that the answer of a query needs no merging.
+    pub is_whole: bool,
     /// What a query did, if that was asked for.
     pub query: Option<QueryFigures>,
     /// For an offer: the least throughput it could be given.

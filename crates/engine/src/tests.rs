@@ -4,6 +4,8 @@ mod computed;
 mod index;
 mod model;
 mod purge;
+mod queries;
+mod random;
 mod server;
 mod touch;
 mod watched;

@@ -34,9 +34,6 @@ const KINDS = {
 
 /** With this the SDK asks for a plan. Its tokens hold a token of ours for each range. */
 const PLAN = { enableQueryControl: true };
-const PLANNED = Object.fromEntries(
-  Object.entries(KINDS).filter(([, query]) => !query.includes("ORDER BY")),
-);
 
 /** These must come from one look at the data. */
 const IN_ONE_PAGE = [
@@ -113,14 +110,16 @@ overHttpAndHttps((world, scheme) => {
     });
   }
 
-  for (const [kind, query] of Object.entries(PLANNED)) {
+  for (const [kind, query] of Object.entries(KINDS)) {
     test(`a query by a plan goes on from the SDK's token: ${kind}`, async () => {
       const whole = await ask(filled, query, PLAN);
       const pages = await askByPage(filled, query, { ...PLAN, maxItemCount: 3 });
       assertSame(rowsOf(pages), whole, query);
 
-      // Later tokens are of no use: the SDK forgets which ranges it is done with.
-      for (const at of [1, 2, 3]) {
+      // Without an order, later tokens are of no use: the SDK forgets which ranges it
+      // is done with.
+      const last = query.includes("ORDER BY") ? pages.length - 1 : 3;
+      for (let at = 1; at <= last; at++) {
         const { token } = pages[at - 1];
         const options = { ...PLAN, maxItemCount: 4, continuationToken: token };
         const rest = token ? await askByPage(filled, query, options) : pages.slice(at);
@@ -187,7 +186,7 @@ overHttpAndHttps((world, scheme) => {
       const { database } = await client.databases.create({ id: "db" });
       const container = await fill(database);
       const kinds = Object.values(KINDS).map((query) => [query, {}]);
-      const planned = Object.values(PLANNED).map((query) => [query, PLAN]);
+      const planned = Object.values(KINDS).map((query) => [query, PLAN]);
       for (const [query, how] of [...kinds, ...planned]) {
         const options = { maxItemCount: 4, ...how };
         const pages = await askByPage(container, query, options);

@@ -19,7 +19,7 @@ KINDS = {
     "filtered": "SELECT VALUE c.n FROM c WHERE c.n % 3 = 1",
     "joined": "SELECT VALUE [c.n, t] FROM c JOIN t IN c.tags",
     "sorted": "SELECT VALUE c.n FROM c ORDER BY c.rank",
-    "sorted with ties": "SELECT VALUE c.n FROM c ORDER BY c.n % 4 DESC",
+    "sorted with ties": "SELECT VALUE c.n FROM c ORDER BY c.four DESC",
     "top": "SELECT TOP 17 VALUE c.n FROM c",
     "top of sorted": "SELECT TOP 17 VALUE c.n FROM c ORDER BY c.rank",
     "a window": "SELECT VALUE c.n FROM c OFFSET 5 LIMIT 20",
@@ -39,7 +39,7 @@ def fill(database):
     """A container of four ranges, with items in many partitions."""
     container = database.create_container("c", PartitionKey("/pk"), offer_throughput=20000)
     for n in range(COUNT):
-        item = {"id": f"i{n}", "pk": f"p{n % 15}", "n": n, "rank": n * 11 % COUNT}
+        item = {"id": f"i{n}", "pk": f"p{n % 15}", "n": n, "rank": n * 11 % COUNT, "four": n % 4}
         container.create_item({**item, "tags": ["a", "b", "c"][: n % 4]})
     return container
 
@@ -128,6 +128,41 @@ def test_what_is_written_behind_a_page_is_not_seen_and_what_is_ahead_is(database
     assert (first, rest) == (list(range(10)), expected)
 
 
+@pytest.mark.parametrize("query", [STREAMED, SORTED])
+def test_large_rows_make_short_pages(make_container, query):
+    container = make_container(offer_throughput=20000)
+    for n in range(12):
+        container.create_item({"id": str(n), "pk": str(n), "rank": n, "text": "x" * 700_000})
+
+    found = pages(container, query)
+    assert [len(rows) for rows, _ in found] == [5, 5, 2]
+    assert len({row["id"] for row in rows_of(found)}) == 12
+
+
+@pytest.mark.parametrize("direction", ["ASC", "DESC"])
+@pytest.mark.parametrize("size", [1, 3])
+def test_long_values_are_in_order_page_by_page(make_container, direction, size):
+    container = make_container(offer_throughput=20000)
+    for n in range(12):
+        container.create_item({"id": str(n), "pk": str(n), "text": "x" * 2000 + f"{n:02}", "n": n})
+
+    rows = rows_of(pages(container, f"SELECT VALUE c.n FROM c ORDER BY c.text {direction}", size))
+    assert rows == sorted(range(12), reverse=direction == "DESC")
+
+
+@pytest.mark.parametrize("size", [None, 1])
+def test_values_of_all_types_are_in_order(make_container, size):
+    container = make_container(offer_throughput=20000)
+    in_order = [{}, {"v": None}, {"v": False}, {"v": True}, {"v": -1.5}, {"v": 0}, {"v": 1e300}]
+    in_order += [{"v": ""}, {"v": "A"}, {"v": "a"}, {"v": "é"}, {"v": [1]}, {"v": {"a": 1}}]
+    for n, value in enumerate(in_order):
+        container.create_item({"id": str(n), "pk": str(n), **value})
+
+    assert rows_of(pages(container, "SELECT c.v FROM c ORDER BY c.v", size)) == in_order
+    backwards = rows_of(pages(container, "SELECT c.v FROM c ORDER BY c.v DESC", size))
+    assert backwards == in_order[::-1]
+
+
 @pytest.mark.parametrize("token", ["nonsense", "AAAA", "[]", "{}", "-RID:~a#RT:1"])
 def test_a_token_that_is_none_is_refused(filled, token):
     with pytest.raises(CosmosHttpResponseError) as failure:
@@ -139,6 +174,14 @@ def test_a_token_of_another_query_is_refused(filled):
     (_, token), *_ = pages(filled, STREAMED, 9)
     with pytest.raises(CosmosHttpResponseError) as failure:
         pages(filled, SORTED, 9, token)
+    assert failure.value.status_code == 400
+
+
+def test_a_token_of_a_namesake_that_was_deleted_is_refused(database):
+    (_, token), *_ = pages(fill(database), STREAMED, 9)
+    database.delete_container("c")
+    with pytest.raises(CosmosHttpResponseError) as failure:
+        pages(fill(database), STREAMED, 9, token)
     assert failure.value.status_code == 400
 
 

@@ -318,3 +318,65 @@ def test_what_expires_between_two_pages_is_not_on_the_second(make_container, ser
     rest = [item["id"] for page in pages for item in page]
     assert len(first) == 8
     assert sorted(rest, key=int) == [str(n) for n in range(1, 20, 2) if str(n) not in first]
+
+
+@pytest.fixture
+def many(make_container):
+    """So many items that queries go by the index; they expire after 100 seconds."""
+    container = make_container(default_ttl=100, offer_throughput=20000)
+    for n in range(80):
+        container.create_item({"id": f"{n:02}", "pk": f"pk-{n % 20}", "n": n, "even": n % 2 == 0})
+    return container
+
+
+def assert_found(container, numbers):
+    """Every way to the items finds these, and no others."""
+    numbers, even = sorted(numbers), sorted(n for n in numbers if n % 2 == 0)
+    for query, expected in [
+        ("SELECT VALUE c.n FROM c ORDER BY c.n", numbers),
+        ("SELECT VALUE c.n FROM c WHERE c.n >= 10 ORDER BY c.n", [n for n in numbers if n >= 10]),
+        ("SELECT VALUE c.n FROM c WHERE c.even = true ORDER BY c.n", even),
+        ("SELECT VALUE COUNT(1) FROM c", [len(numbers)]),
+        ("SELECT VALUE COUNT(1) FROM c WHERE c.even = true", [len(even)]),
+        ("SELECT VALUE MIN(c.n) FROM c", numbers[:1]),
+        ("SELECT VALUE MAX(c.n) FROM c", numbers[-1:]),
+        ("SELECT VALUE SUM(c.n) FROM c", [sum(numbers)]),
+    ]:
+        assert ask(container, query) == expected, query
+        assert ask(container, query, max_item_count=7) == expected, query
+    found = ask(container, "SELECT VALUE c.n FROM c WHERE c.even = true OR c.n > 40")
+    assert sorted(found) == [n for n in numbers if n % 2 == 0 or n > 40]
+
+
+def test_a_touched_item_stays_in_queries(many, server):
+    server.advance(99)
+    for n in range(0, 80, 3):
+        many.upsert_item(many.read_item(f"{n:02}", f"pk-{n % 20}"))
+    assert_found(many, range(80))
+
+    server.advance(1)
+    assert_found(many, range(0, 80, 3))
+    server.advance(98)
+    assert_found(many, range(0, 80, 3))
+    server.advance(1)
+    assert_found(many, [])
+
+
+def test_queries_follow_the_default_and_nothing_comes_back(database, many, server):
+    for n in range(0, 80, 4):
+        many.upsert_item({"id": f"{n:02}", "pk": f"pk-{n % 20}", "n": n, "even": True, "ttl": 30})
+    server.advance(29)
+    assert_found(many, range(80))
+    server.advance(1)
+    lasting = [n for n in range(80) if n % 4]
+    assert_found(many, lasting)
+
+    set_default_ttl(database, many, None)
+    server.advance(YEAR)
+    assert_found(many, lasting)
+    set_default_ttl(database, many, YEAR + 31)
+    assert_found(many, lasting)
+    server.advance(1)
+    assert_found(many, [])
+    set_default_ttl(database, many, -1)
+    assert_found(many, [])

@@ -47,6 +47,8 @@ pub(crate) fn dayfly(program: &Path) -> Result<String> {
 /// The command line of the stub, with a certificate that a dayfly made.
 pub(crate) fn stub(program: &Path, folder: &Path) -> Result<String> {
     let kept = folder.join("stub");
+    // Another version of dayfly may have left it.
+    let _ = fs::remove_dir_all(&kept);
     Server::start(program, &kept)?.stop()?;
     let script = std::path::absolute("tests/sdk/suite/stub_server.py").map_err(failed("stub"))?;
     Ok(format!("python3 {} {}", word(&script)?, word(&kept.join("tls.pem"))?))

@@ -16,7 +16,7 @@ enum In {
 }
 use In::{Error, Test};
 
-const RULES: [(In, &str); 16] = [
+const RULES: [(In, &str); 20] = [
     (Test("_aad"), "out of scope: Entra ID"),
     (Test("semantic_reranker"), "out of scope: a service in the internet"),
     (Error("BaselineTest.PathParser.json"), "out of scope: the package lacks a file of the test"),
@@ -33,6 +33,10 @@ const RULES: [(In, &str); 16] = [
     (Test("trigger"), "501: A trigger"),
     (Test("conflict"), "501: The conflict feed"),
     (Test("replace_throughput"), "501: Changing the throughput of an offer"),
+    (Test("cosmos_batch"), "501: A batch"),
+    (Test("patch"), "501: Patch"),
+    (Test("index_metrics"), "501: Index metrics"),
+    (Error("index metrics"), "501: Index metrics"),
 ];
 
 /// The reason of a test that failed with `error`.

@@ -10,7 +10,7 @@ use dayfly_storage::{Bucket, Direction, Error, KeyRange, Pair};
 use super::choose::Way;
 use super::numbers::{Set, Stream};
 use super::ordered::Ordered;
-use super::token::{Place, bad_token};
+use super::token::{Place, bad_token, index_gone};
 use crate::head::State;
 use crate::index::walk::{Entries, Entry, Stretch};
 use crate::items::Seen;
@@ -80,7 +80,10 @@ impl<'a> Access<'a> {
                 match Numbers::new(opened, segments.clone(), set, start)? {
                     Some(numbers) => Access::Numbers(numbers),
                     // The alternatives name too many items to be listed.
-                    None => Access::Scan(Scan::new(opened, segments, start)?),
+                    None if *start == Place::Start => {
+                        Access::Scan(Scan::new(opened, segments, start)?)
+                    }
+                    None => return Err(index_gone()),
                 }
             }
             Way::Ordered(route) => {
@@ -342,9 +345,7 @@ impl<'a> Numbers<'a> {
         let resumes = match start {
             Place::Start => None,
             Place::Number(_, docno) => Some(*docno),
-            // An earlier page had to read all items.
-            Place::Item(..) => return Ok(None),
-            Place::Entry(..) => return Err(bad_token()),
+            Place::Item(..) | Place::Entry(..) => return Err(bad_token()),
         };
         let next = resumes.unwrap_or(0);
         Ok(Some(Numbers { opened, streams, next, looked_at, resumes }))

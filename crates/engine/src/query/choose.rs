@@ -18,6 +18,7 @@ use dayfly_storage::{Direction, KeyRange};
 
 use super::access::{Segments, next_alive};
 use super::numbers::Set;
+use super::token::{Place, index_gone};
 use crate::index::Index;
 use crate::index::walk::{self, Entries, Stretch};
 use crate::keys::EntryKind;
@@ -25,7 +26,7 @@ use crate::reply::storage_failed;
 use crate::scope::Opened;
 
 /// Up to this many items are sorted in memory although an index has the order.
-const SORTED_MAX: usize = 1_000;
+const SORTED_MAX: usize = if cfg!(test) { 10 } else { 1_000 };
 
 /// No more items than this are read without an index.
 const FEW: usize = 16;
@@ -50,17 +51,19 @@ pub(super) enum Way {
 pub(super) struct Route {
     pub(super) stretch: Stretch,
     pub(super) direction: Direction,
-    /// Up to this many bytes of a row's sort values are those of its entry.
-    pub(super) sure_bytes: usize,
+    /// Up to this many bytes of each sort value are those of its entry.
+    pub(super) value_bytes_max: usize,
     /// The index, if it is one of several paths.
     pub(super) composite: Option<Composite>,
 }
 
-/// Chooses the way of a query over some ranges of keys.
+/// Chooses the way of a query over some ranges of keys. A page that goes on from
+/// a place goes on along the way that the place is on.
 pub(super) fn choose(
     chooser: &Chooser<'_>,
     program: &Program,
     segments: &Segments,
+    start: &Place,
     lenient: bool,
 ) -> Result<Way> {
     if !lenient {
@@ -69,6 +72,12 @@ pub(super) fn choose(
     let sieve = program.sieve();
     if sieve == Sieve::Nothing {
         return Ok(Way::Nothing);
+    }
+    match start {
+        Place::Start => {}
+        Place::Item(..) => return Ok(Way::Scan),
+        Place::Entry(..) => return chooser.walk(&sieve),
+        Place::Number(..) => return chooser.numbers(&sieve),
     }
     if chooser.is_small(segments)? {
         return Ok(Way::Scan);
@@ -138,20 +147,30 @@ impl Chooser<'_> {
         if let Some(set) = self.set(sieve, false)? {
             return Ok(Way::Numbers(set));
         }
-        let best = match sieve {
-            Sieve::Span(span) => Some(span),
-            Sieve::And(members) => members
-                .iter()
-                .filter_map(|member| match member {
-                    Sieve::Span(span) => Some(span),
-                    _ => None,
-                })
-                .max_by_key(|span| tightness(span)),
-            _ => None,
-        };
-        match best {
+        match best(sieve) {
+            Some(span) if !self.is_indexed(&span.path)? => Ok(Way::Scan),
+            // An item may have several values in the range, and is wanted once.
+            Some(span) if span.path.contains(&IndexStep::Items) => {
+                Ok(Way::Numbers(Set::Range(stretch(span))))
+            }
+            Some(span) => Ok(Way::Walk(stretch(span))),
+            None => Ok(Way::Scan),
+        }
+    }
+
+    /// The way along the entries of a range, for a page that goes on there.
+    fn walk(&self, sieve: &Sieve) -> Result<Way> {
+        match best(sieve) {
             Some(span) if self.is_indexed(&span.path)? => Ok(Way::Walk(stretch(span))),
-            _ => Ok(Way::Scan),
+            _ => Err(index_gone()),
+        }
+    }
+
+    /// The way along the numbers of items, for a page that goes on there.
+    fn numbers(&self, sieve: &Sieve) -> Result<Way> {
+        match self.by_filter(sieve)? {
+            way @ Way::Numbers(_) => Ok(way),
+            _ => Err(index_gone()),
         }
     }
 
@@ -256,7 +275,7 @@ impl Chooser<'_> {
             None => everything(EntryKind::Value, number(&path)),
         };
         let direction = if key.descends() { Direction::Backward } else { Direction::Forward };
-        Ok(Some(Route { stretch, direction, sure_bytes: VALUE_BYTES_MAX, composite: None }))
+        Ok(Some(Route { stretch, direction, value_bytes_max: VALUE_BYTES_MAX, composite: None }))
     }
 
     fn is_lacking(&self, path: &[IndexStep]) -> Result<bool> {
@@ -276,9 +295,9 @@ impl Chooser<'_> {
         Ok(composites.iter().find_map(|composite| {
             let direction = fits(composite, keys)?;
             let stretch = everything(EntryKind::Composite, composite.id);
+            let value_bytes_max = composite.member_bytes_max();
             let composite = Some(composite.clone());
-            let sure_bytes = composite.as_ref().map_or(0, Composite::member_bytes_max);
-            Some(Route { stretch, direction, sure_bytes, composite })
+            Some(Route { stretch, direction, value_bytes_max, composite })
         }))
     }
 }
@@ -318,6 +337,21 @@ fn gather<'s>(set: &'s Set, points: &mut Vec<&'s Stretch>) -> bool {
         // One of them is enough to know a limit.
         Set::All(sets) => sets.first().is_some_and(|set| gather(set, points)),
         Set::Any(sets) => sets.iter().all(|set| gather(set, points)),
+    }
+}
+
+/// The range that says most of those that an item must have a value in.
+fn best(sieve: &Sieve) -> Option<&Span> {
+    match sieve {
+        Sieve::Span(span) => Some(span),
+        Sieve::And(members) => {
+            let spans = members.iter().filter_map(|member| match member {
+                Sieve::Span(span) => Some(span),
+                _ => None,
+            });
+            spans.max_by_key(|span| tightness(span))
+        }
+        _ => None,
     }
 }
 

@@ -9,7 +9,8 @@ use std::collections::VecDeque;
 
 use dayfly_model::Result;
 use dayfly_model::indexing::rules::Composite;
-use dayfly_sql::run::{After, Program};
+use dayfly_model::indexing::terms::first_value;
+use dayfly_sql::run::{After, OrderKey, Program};
 use dayfly_storage::{Bucket, Direction, KeyRange};
 
 use super::access::{Found, Scope, Segments, load, next_alive};
@@ -71,7 +72,7 @@ impl<'a> Ordered<'a> {
         for (bucket, scope) in segments {
             let mut route = route.clone();
             if let Some(after) = after {
-                route.start_at(after);
+                route.start_at(after, program.order());
             }
             let snapshot = &*opened.snapshot;
             let entries = Entries::new(snapshot, bucket, &route.stretch, route.direction)
@@ -163,7 +164,8 @@ impl Lane<'_> {
                 let record = load(self.opened, self.bucket, &entry.item, entry.docno)?;
                 let row = Row { record: &record, container: &self.opened.container };
                 let key = self.program.sort_key(&row)?;
-                let tie = if self.backward { !entry.docno } else { entry.docno };
+                let falls = self.program.order().first().is_some_and(OrderKey::descends);
+                let tie = if falls { !entry.docno } else { entry.docno };
                 run.push((key, tie, entry.docno, entry.item));
             }
             if run.len() > RUN_MAX {
@@ -195,12 +197,12 @@ impl Lane<'_> {
 impl Route {
     /// Leaves out what comes before the end of a page. What it leaves may still
     /// have rows that were on that page.
-    fn start_at(&mut self, after: &After) {
+    fn start_at(&mut self, after: &After, order: &[OrderKey]) {
         let key = match after {
             After::Row((key, _, _)) => key,
             After::Start(start, _) => start,
         };
-        let sure = key.get(..self.sure_bytes).unwrap_or(key);
+        let sure = key.get(..self.sure_bytes(key, order)).unwrap_or(key);
         let value: Vec<u8> = match self.direction {
             Direction::Forward => sure.to_vec(),
             Direction::Backward => sure.iter().map(|byte| !byte).collect(),
@@ -215,5 +217,22 @@ impl Route {
             }
             Direction::Forward => {}
         }
+    }
+
+    /// How many bytes of a row's sort values stand in its entry as they are: all
+    /// up to the first that the index cuts.
+    fn sure_bytes(&self, key: &[u8], order: &[OrderKey]) -> usize {
+        let mut length = 0;
+        for member in order {
+            let rest = key.get(length..).unwrap_or_default().iter();
+            let rest: Vec<u8> =
+                rest.map(|byte| if member.descends() { !byte } else { *byte }).collect();
+            let Some((bytes, is_cut)) = first_value(&rest, self.value_bytes_max) else { break };
+            length += bytes;
+            if is_cut {
+                break;
+            }
+        }
+        length
     }
 }

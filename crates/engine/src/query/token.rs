@@ -8,7 +8,7 @@
 //!        4 <bucket:8> <docno:8> <value>            before an entry of the index
 //!        5 <bucket:8> <docno:8>                    before an item's number
 //!        2 <bytes:2> <sort values> <tie:16> <row:8>  after a sorted row
-//!        3 <bytes:2> <sort values> <rows:8>        after rows that start so
+//!        3 <bytes:2> <sort values> <rows:1> <hash:8>*  after rows that start so
 //! ```
 //!
 //! The seal is made from the container and the query, so that a token is of use
@@ -117,7 +117,10 @@ impl Token {
             (Some(After::Start(start, rows)), _) => {
                 bytes.put_u8(3);
                 put_short(&mut bytes, start);
-                bytes.put_u64(*rows);
+                bytes.put_u8(u8::try_from(rows.len()).unwrap_or(u8::MAX));
+                for row in rows {
+                    bytes.put_u64(*row);
+                }
             }
             (None, Place::Item(bucket, key)) => {
                 bytes.put_u8(1);
@@ -150,6 +153,15 @@ impl Token {
 
 pub(super) fn bad_token() -> Error {
     Error::bad_request("Invalid Continuation Token")
+}
+
+/// The place is on a way that is no longer there.
+pub(super) fn index_gone() -> Error {
+    Error::bad_request(
+        "The query cannot go on where its last page ended, because the indexing policy has \
+         changed meanwhile, or too many items were written that it names. Start it again without \
+         a continuation token.",
+    )
 }
 
 fn put_short(bytes: &mut Vec<u8>, part: &[u8]) {
@@ -200,7 +212,11 @@ fn read(text: &str) -> Option<(Seal, Token)> {
         }
         3 => {
             let start = take_short(&mut rest)?;
-            Some(After::Start(start, rest.try_get_u64().ok()?))
+            let mut rows = Vec::new();
+            for _ in 0..rest.try_get_u8().ok()? {
+                rows.push(rest.try_get_u64().ok()?);
+            }
+            Some(After::Start(start, rows))
         }
         _ => return None,
     };
@@ -231,7 +247,7 @@ mod tests {
             (None, Place::Entry(Bucket(9), vec![5; 512], 8)),
             (None, Place::Number(Bucket(9), 8)),
             (Some(row), Place::Start),
-            (Some(After::Start(vec![6; 512], 7)), Place::Start),
+            (Some(After::Start(vec![6; 512], vec![7; 8])), Place::Start),
         ] {
             let token = Token { resume: Resume { after, ..resume.clone() }, at };
             let text = token.write(seals);
@@ -256,9 +272,11 @@ mod tests {
     #[test]
     fn the_place_of_a_sorted_row_is_good_for_another_filter() {
         let row = After::Row((vec![1, 2], (3, 4), 5));
-        for (skip, after, fits) in
-            [(0, row.clone(), true), (1, row, false), (0, After::Start(vec![6; 512], 7), false)]
-        {
+        for (skip, after, fits) in [
+            (0, row.clone(), true),
+            (1, row, false),
+            (0, After::Start(vec![6; 512], vec![7; 8]), false),
+        ] {
             let resume = Resume { skip, after: Some(after), ..Resume::default() };
             let text = Token { resume, at: Place::Start }.write(seals(7, QUERY));
             assert!(Token::read(&text, seals(7, QUERY)).is_ok());

@@ -152,8 +152,9 @@ fn turned(bytes: &[u8], order: Order) -> Vec<u8> {
     }
 }
 
-/// How long the first value is that stands in `bytes`, and whether it was cut.
-fn first_value(bytes: &[u8], bytes_max: usize) -> Option<(usize, bool)> {
+/// How many bytes an entry has of the first value that stands in `bytes`, and
+/// whether that is less than all of it. `None`: the bytes end within the value.
+pub fn first_value(bytes: &[u8], bytes_max: usize) -> Option<(usize, bool)> {
     let first = *bytes.first()?;
     let is = |kind: Type| {
         let (from, past) = order::bounds(kind);

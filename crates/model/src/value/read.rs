@@ -7,11 +7,40 @@ use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor}
 use serde_json::value::RawValue;
 
 use super::{Number, Value};
+use crate::json::DEPTH_MAX;
 
 /// Reads JSON text. The text must be whole, and not nested deeper than items
 /// may be.
 pub fn read(text: &str) -> serde_json::Result<Value> {
-    serde_json::from_str(text)
+    if depth(text) > DEPTH_MAX {
+        return Err(serde::de::Error::custom("it is nested too deep"));
+    }
+    let mut reader = serde_json::Deserializer::from_str(text);
+    // Its own limit is one level less than that of items.
+    reader.disable_recursion_limit();
+    let value = Value::deserialize(&mut reader)?;
+    reader.end()?;
+    Ok(value)
+}
+
+/// How deep a text is nested, as far as it is JSON.
+fn depth(text: &str) -> usize {
+    let (mut depth, mut deepest) = (0usize, 0);
+    let (mut quoted, mut escaped) = (false, false);
+    for byte in text.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if quoted => escaped = true,
+            b'"' => quoted = !quoted,
+            b'[' | b'{' if !quoted => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b']' | b'}' if !quoted => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
 }
 
 /// The value of text that was found in an item, and so is valid.

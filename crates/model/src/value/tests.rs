@@ -30,6 +30,16 @@ fn text_is_read_and_written_again() {
 }
 
 #[test]
+fn text_is_nested_as_deep_as_items_are() {
+    let nested = |levels: usize| format!("{}1{}", "[".repeat(levels), "]".repeat(levels));
+    assert_eq!(text_of(&read(&nested(128)).unwrap()), nested(128));
+    assert!(read(&nested(129)).is_err());
+    assert!(read(&"[".repeat(1_000_000)).is_err());
+    let quoted = format!("\"{}\\\"{}\"", "[".repeat(200), "{".repeat(200));
+    assert_eq!(text_of(&read(&quoted).unwrap()), quoted);
+}
+
+#[test]
 fn what_is_undefined_is_not_written() {
     let value = Value::Object(vec![
         ("a".to_owned(), Value::Undefined),

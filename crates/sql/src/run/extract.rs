@@ -120,6 +120,8 @@ impl Fields {
         let mut found = vec![Value::Undefined; self.paths.len()];
         if !self.root.is_leaf() {
             let mut text = serde_json::Deserializer::from_str(item.text());
+            // An item is not nested deeper than it may be.
+            text.disable_recursion_limit();
             // The text of an item is valid.
             let _ = Look { node: &self.root, found: &mut found }.deserialize(&mut text);
         }

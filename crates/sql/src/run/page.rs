@@ -6,7 +6,7 @@
 //! all they have in one page: they must come from one look at the data.
 
 use std::collections::{BTreeMap, HashSet};
-use std::hash::{BuildHasher, RandomState};
+use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher, RandomState};
 
 use dayfly_model::value::{Value, order};
 use dayfly_model::{Result, Timestamp};
@@ -47,42 +47,81 @@ pub enum After {
     /// With this row.
     Row(SortPlace),
     /// With one whose sort values are too long to be told: how their bytes
-    /// start, and how many rows that start so have been on a page.
-    Start(Vec<u8>, u64),
+    /// start, and the last rows of the page that start so, as hashes. The next
+    /// page goes on after those of them that are still there.
+    Start(Vec<u8>, Vec<u64>),
 }
 
 /// How many bytes of a row's sort values are told.
 const AFTER_MAX: usize = 512;
 
+/// How many of the last rows are told.
+const LAST_ROWS: usize = 8;
+
 impl After {
     /// The end of a page whose last row is this one, and `before` the one before
     /// it.
-    fn next(before: Option<&After>, place: SortPlace) -> After {
+    fn next(before: Option<After>, place: SortPlace) -> After {
         if place.0.len() <= AFTER_MAX {
             return After::Row(place);
         }
         let start = place.0.get(..AFTER_MAX).unwrap_or_default().to_vec();
-        let rows = match before {
-            Some(After::Start(known, rows)) if *known == start => *rows,
-            _ => 0,
+        let mut rows = match before {
+            Some(After::Start(known, rows)) if known == start => rows,
+            _ => Vec::new(),
         };
-        After::Start(start, rows + 1)
+        if rows.len() == LAST_ROWS {
+            rows.remove(0);
+        }
+        rows.push(hash(&place));
+        After::Start(start, rows)
+    }
+}
+
+fn hash(place: &SortPlace) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    place.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Holds back the rows of a sorted answer that earlier pages have.
+#[derive(Default)]
+struct Gate {
+    /// A row was met of which it cannot be told yet on which page it was.
+    unsure: bool,
+    /// One of the last rows was met.
+    passed: bool,
+}
+
+impl Gate {
+    /// Whether a row is for this page. Rows come in their order.
+    fn passes(&mut self, after: Option<&After>, place: &SortPlace) -> Result<bool> {
+        let (start, rows) = match after {
+            None => return Ok(true),
+            Some(After::Row(last)) => return Ok(place > last),
+            Some(After::Start(start, rows)) => (start, rows),
+        };
+        if !place.0.starts_with(start) {
+            self.check()?;
+            return Ok(place.0 > *start);
+        }
+        if rows.contains(&hash(place)) {
+            self.passed = true;
+            return Ok(false);
+        }
+        self.unsure |= !self.passed;
+        Ok(self.passed)
     }
 
-    /// Whether a row comes after it, as far as this can tell.
-    fn is_before(&self, place: &SortPlace) -> bool {
-        match self {
-            After::Row(last) => place > last,
-            After::Start(start, _) => place.0 >= *start,
+    /// Whether it is known where this page starts.
+    fn check(&self) -> Result<()> {
+        if self.unsure && !self.passed {
+            return Err(refused(
+                "The last rows of the page before are gone, and others start with the same long \
+                 values: where to go on is not known. Run the query again from its start.",
+            ));
         }
-    }
-
-    /// Rows that pass `is_before` and have been on a page.
-    fn known(&self, place: &SortPlace) -> u64 {
-        match self {
-            After::Start(start, rows) if place.0.starts_with(start) => *rows,
-            _ => 0,
-        }
+        Ok(())
     }
 }
 
@@ -132,9 +171,9 @@ enum Gathered {
     Groups(Groups),
     /// Rows by their place in the order; whether some were left out.
     Sorted(BTreeMap<SortPlace, Vec<u8>>, bool),
-    /// Rows that come in their order: the last one, and how many were passed over
-    /// that an earlier page has, although their places cannot tell.
-    Ordered(Option<After>, u64),
+    /// Rows that come in their order: the last one, and what holds back those of
+    /// earlier pages.
+    Ordered(Option<After>, Gate),
     /// Distinct rows, in the order of their places.
     Distinct(HashSet<Vec<u8>>, BTreeMap<SortPlace, Vec<u8>>),
 }
@@ -156,7 +195,7 @@ impl<'p> Page<'p> {
                 Gathered::Groups(program.select.groups())
             }
             Style::Whole => Gathered::Distinct(HashSet::new(), BTreeMap::new()),
-            Style::Sort if ordered => Gathered::Ordered(None, 0),
+            Style::Sort if ordered => Gathered::Ordered(None, Gate::default()),
             Style::Sort => Gathered::Sorted(BTreeMap::new(), false),
             Style::Stream => Gathered::Nothing,
         };
@@ -241,7 +280,7 @@ impl<'p> Page<'p> {
                 Gathered::Groups(groups) => select.add_to_group(row, groups)?,
                 Gathered::Sorted(sorted, cut) => {
                     let place = (sort_key(program, row)?, tie, place);
-                    if resume.after.as_ref().is_none_or(|after| after.is_before(&place)) {
+                    if may_follow(resume.after.as_ref(), &place) {
                         let keep = rows_wanted(resume, limits);
                         *cut |= insert(sorted, place, keep, program, row)?;
                     }
@@ -256,22 +295,18 @@ impl<'p> Page<'p> {
                         found.insert(place, text);
                     }
                 }
-                Gathered::Ordered(last, known) => {
+                Gathered::Ordered(last, gate) => {
                     let place = (sort_key(program, row)?, tie, place);
-                    let before = resume.after.as_ref();
-                    if before.is_some_and(|before| !before.is_before(&place)) {
-                        number += 1;
-                        return Ok(Flow::More);
-                    }
-                    if before.is_some_and(|before| *known < before.known(&place)) {
-                        *known += 1;
-                    } else if !stream(program, row, limits, resume, rows, count)? {
-                        *full = true;
-                        return Ok(Flow::Enough);
-                    }
-                    *last = Some(After::next(last.as_ref(), place));
-                    if resume.take == Some(0) {
-                        return Ok(Flow::Enough);
+                    if gate.passes(resume.after.as_ref(), &place)? {
+                        if !stream(program, row, limits, resume, rows, count)? {
+                            *full = true;
+                            return Ok(Flow::Enough);
+                        }
+                        let before = last.take().or_else(|| resume.after.clone());
+                        *last = Some(After::next(before, place));
+                        if resume.take == Some(0) {
+                            return Ok(Flow::Enough);
+                        }
                     }
                 }
                 Gathered::Nothing => {
@@ -320,7 +355,10 @@ impl<'p> Page<'p> {
         self.finish_stages()?;
         let more = match std::mem::replace(&mut self.gathered, Gathered::Nothing) {
             Gathered::Nothing => self.full,
-            Gathered::Ordered(last, _) => {
+            Gathered::Ordered(last, gate) => {
+                if !self.full {
+                    gate.check()?;
+                }
                 self.resume.after = last.or(self.resume.after.take());
                 self.full
             }
@@ -334,7 +372,7 @@ impl<'p> Page<'p> {
                 }
                 false
             }
-            Gathered::Sorted(sorted, cut) => self.write_sorted(sorted, cut),
+            Gathered::Sorted(sorted, cut) => self.write_sorted(sorted, cut)?,
         };
         if more && staged {
             return Err(too_large());
@@ -409,24 +447,21 @@ impl<'p> Page<'p> {
     }
 
     /// Writes sorted rows. Whether there are more than fit.
-    fn write_sorted(&mut self, sorted: BTreeMap<SortPlace, Vec<u8>>, cut: bool) -> bool {
-        let before = self.resume.after.take();
-        let mut known = 0;
+    fn write_sorted(&mut self, sorted: BTreeMap<SortPlace, Vec<u8>>, cut: bool) -> Result<bool> {
+        let before = self.resume.after.clone();
+        let mut gate = Gate::default();
         for (place, text) in sorted {
+            if !gate.passes(before.as_ref(), &place)? {
+                continue;
+            }
             if self.resume.take == Some(0) {
-                return false;
+                return Ok(false);
             }
             let fits = self.count == 0 || self.rows.len() + text.len() <= self.limits.bytes;
             if self.count >= self.limits.rows || !fits {
-                self.resume.after = self.resume.after.take().or(before);
-                return true;
+                return Ok(true);
             }
-            let on_page = before.as_ref().map_or(0, |before| before.known(&place));
-            self.resume.after = Some(After::next(self.resume.after.as_ref(), place));
-            if known < on_page {
-                known += 1;
-                continue;
-            }
+            self.resume.after = Some(After::next(self.resume.after.take(), place));
             if self.resume.skip > 0 {
                 self.resume.skip -= 1;
                 continue;
@@ -434,8 +469,8 @@ impl<'p> Page<'p> {
             push(&mut self.rows, &mut self.count, &text);
             self.resume.take = self.resume.take.map(|take| take - 1);
         }
-        self.resume.after = self.resume.after.take().or(before);
-        cut
+        gate.check()?;
+        Ok(cut)
     }
 }
 
@@ -444,6 +479,15 @@ fn too_large() -> dayfly_model::Error {
         "The groups or distinct values of the query are too large for one answer. Narrow its \
          filter, or select less.",
     )
+}
+
+/// Whether a row may be one of the next page, as far as its place can tell.
+fn may_follow(after: Option<&After>, place: &SortPlace) -> bool {
+    match after {
+        None => true,
+        Some(After::Row(last)) => place > last,
+        Some(After::Start(start, _)) => place.0 >= *start,
+    }
 }
 
 /// Writes a row of an answer in the order of the items. `false`: it has no
@@ -503,11 +547,11 @@ fn insert(
 
 fn rows_wanted(resume: &Resume, limits: &Limits) -> usize {
     let page = resume.take.map_or(limits.rows as u64, |take| take.min(limits.rows as u64));
-    let known = match resume.after {
-        Some(After::Start(_, rows)) => rows,
-        _ => 0,
-    };
-    let wanted = page.saturating_add(resume.skip).saturating_add(known);
+    if matches!(resume.after, Some(After::Start(..))) {
+        // Those that start alike are all needed to find where to go on.
+        return usize::MAX;
+    }
+    let wanted = page.saturating_add(resume.skip);
     usize::try_from(wanted).unwrap_or(usize::MAX)
 }
 

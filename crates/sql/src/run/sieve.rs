@@ -260,6 +260,12 @@ impl Reader<'_> {
             _ => return Sieve::All,
         };
         let Some(path) = self.place(code) else { return Sieve::All };
+        let is_order = !matches!(operator, Operator::Equal | Operator::NotEqual);
+        if is_order && constant.as_double().is_some_and(f64::is_nan) {
+            // It is neither less nor greater than any number.
+            let numbers = Sieve::Span(Span::of_type(&path, Type::Number));
+            return if truth { Sieve::Nothing } else { numbers };
+        }
         let operator = match (truth, operator) {
             (true, operator) => operator,
             (false, Operator::Equal) => Operator::NotEqual,

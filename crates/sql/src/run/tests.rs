@@ -58,9 +58,20 @@ fn page(
     rows: usize,
     start: Option<Start>,
 ) -> Result<(Vec<Json>, Option<Start>), Error> {
+    page_of(program, documents, rows, start, false)
+}
+
+/// The same; `ordered`: the documents come in the order of the query.
+fn page_of(
+    program: &Program,
+    documents: &[Document],
+    rows: usize,
+    start: Option<Start>,
+    ordered: bool,
+) -> Result<(Vec<Json>, Option<Start>), Error> {
     let limits = Limits { rows, bytes: 4 << 20 };
     let (from, resume) = start.map_or((0, None), |(from, resume)| (from, Some(resume)));
-    let mut page = Page::new(program, Timestamp(1000), false, limits, resume, false);
+    let mut page = Page::new(program, Timestamp(1000), false, limits, resume, ordered);
     let mut stopped = 0;
     if program.reads_items() {
         for (place, document) in documents.iter().enumerate().skip(from) {

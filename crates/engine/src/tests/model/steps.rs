@@ -6,6 +6,7 @@
 
 use std::fmt;
 
+use super::super::random::Random;
 use super::super::server::{Crash, Kind, Setup};
 
 /// About how many steps a history has.
@@ -169,21 +170,7 @@ impl fmt::Display for History {
     }
 }
 
-/// Numbers that look random and are always the same (`splitmix64`).
-struct Random(u64);
-
 impl Random {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (mixed ^ (mixed >> 31)) % end
-    }
-
-    fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
-        choices[usize::try_from(self.below(choices.len() as u64)).unwrap()]
-    }
-
     fn step(&mut self, mark: u64) -> Step {
         match self.below(100) {
             0..36 => Step::Write(self.write(mark)),

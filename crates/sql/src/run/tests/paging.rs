@@ -59,3 +59,35 @@ proptest! {
         }
     }
 }
+
+/// Documents whose sort values are long and start alike, without those of which
+/// the number is in `gone`.
+fn alike(gone: std::ops::Range<u64>) -> Vec<Document> {
+    let text = |n: u64| json!({ "n": n, "s": format!("{}{n:02}", "x".repeat(800)) }).to_string();
+    let all = (0..20).map(|number| Document { text: text(number), number });
+    all.filter(|document| !gone.contains(&document.number)).collect()
+}
+
+#[test]
+fn long_values_that_start_alike_are_gone_on_with() {
+    let program = program("SELECT VALUE c.n FROM c ORDER BY c.s", json!([])).unwrap();
+    for ordered in [false, true] {
+        let page = |gone, rows, start| page_of(&program, &alike(gone), rows, start, ordered);
+        let (rows, next) = page(0..0, 3, None).unwrap();
+        assert_eq!(json!(rows), json!([0, 1, 2]));
+        for gone in [0..0, 0..1, 0..2, 1..3] {
+            let (rows, _) = page(gone.clone(), 3, next.clone()).unwrap();
+            assert_eq!(json!(rows), json!([3, 4, 5]), "{gone:?} {ordered}");
+        }
+        let (rows, _) = page(1..5, 3, next.clone()).unwrap();
+        assert_eq!(json!(rows), json!([5, 6, 7]));
+        // Nobody can tell any more which of the others were on the page.
+        let error = page(0..3, 3, next.clone()).unwrap_err();
+        assert!(error.message.contains("from its start"), "{error}");
+        assert_eq!(page(0..20, 3, next).unwrap().0.len(), 0);
+        // Of a long page the last rows are enough.
+        let (_, next) = page(0..0, 12, None).unwrap();
+        let (rows, _) = page(0..11, 3, next).unwrap();
+        assert_eq!(json!(rows), json!([12, 13, 14]));
+    }
+}

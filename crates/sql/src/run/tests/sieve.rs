@@ -72,6 +72,9 @@ fn what_filters_ask_for() {
         ("ARRAY_CONTAINS(c.a, {'x': 1}, true)", "all"),
         ("ARRAY_CONTAINS([1], c.a)", "/a=11"),
         ("EXISTS(SELECT VALUE t FROM t IN c.a WHERE t.n = 1)", "/a/[]/n=11?"),
+        ("c.a > NaN", "nothing"),
+        ("NOT (c.a > NaN)", "/a~1"),
+        ("NOT (NaN <= c.a)", "/a~1"),
         ("c.a = c.b", "all"),
         ("false", "nothing"),
         ("true", "all"),
@@ -124,6 +127,7 @@ fn values(path: &[IndexStep], item: &Value) -> Vec<Value> {
 
 fn constants() -> impl Strategy<Value = String> {
     prop::sample::select(vec![
+        "NaN",
         "0",
         "1",
         "2.5",
