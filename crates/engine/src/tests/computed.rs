@@ -108,6 +108,10 @@ impl Server {
             assert_eq!(found, json!(ids.map(|id| id.to_string()).collect::<Vec<_>>()));
         }
         values.sort();
+        let (least, greatest) = (values.first(), values.last());
+        assert_eq!(self.query("SELECT VALUE MIN(c.low) FROM c"), json!([least]));
+        assert_eq!(self.query("SELECT VALUE MAX(c.low) FROM c"), json!([greatest]));
+        assert_eq!(self.query("SELECT VALUE COUNT(c.low) FROM c"), json!([items]));
         assert_eq!(self.query("SELECT VALUE c.low FROM c ORDER BY c.low"), json!(values));
         let pairs = self.query("SELECT VALUE [c.low, c.k] FROM c ORDER BY c.low, c.k");
         let lows: Vec<&Value> = pairs.as_array().unwrap().iter().map(|pair| &pair[0]).collect();

@@ -43,16 +43,9 @@ fn depth(text: &str) -> usize {
     deepest
 }
 
-/// The value of an item's text, which is valid and no deeper than items may be.
-pub fn read_item(text: &str) -> Value {
-    let mut reader = serde_json::Deserializer::from_str(text);
-    reader.disable_recursion_limit();
-    Value::deserialize(&mut reader).unwrap_or_default()
-}
-
 /// The value of text that was found in an item, and so is valid.
 pub fn read_raw(raw: &RawValue) -> Value {
-    read_item(raw.get())
+    read(raw.get()).unwrap_or_default()
 }
 
 impl<'a> Deserialize<'a> for Value {
