@@ -122,9 +122,11 @@ fn run(shared: &Shared, opened: &Opened, asked: &QueryItems) -> Result<Ran> {
     check_needs(shared, opened, asked, &program)?;
     let seals = Seals::new(container.number, &asked.query, &request.query);
     let start = asked.page.continuation.as_deref().map(|text| Token::read(text, seals));
-    let (resume, at) = match start.transpose()? {
-        Some(Token { resume, at }) => (Some(resume), at),
-        None => (None, Place::Start),
+    let (resume, at) = if let Some(Token { resume, at }) = start.transpose()? {
+        (Some(resume), at)
+    } else {
+        let boundary = request.boundary.as_ref();
+        (boundary.map(|boundary| program.start_at(boundary)).transpose()?, Place::Start)
     };
     let limits = Limits { rows: list::limit(&asked.page), bytes: PAGE_BYTES_MAX };
     let flat = container.definition().geospatial == Geospatial::Geometry;

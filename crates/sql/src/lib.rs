@@ -40,4 +40,4 @@ pub use check::check;
 pub use computed::Computed;
 pub use error::SyntaxError;
 pub use parse::{DEPTH_MAX, TEXT_MAX, parse};
-pub use request::{Parameters, Request};
+pub use request::{Boundary, Parameters, Request};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dayfly_model::{Error, Result};
+use dayfly_model::{Error, Result, value};
 use serde_json::Value;
 
 use crate::check::check;
@@ -22,6 +22,37 @@ pub struct Request {
     pub query: Query,
     /// Its parameters.
     pub parameters: Parameters,
+    /// From where on rows are wanted, if the query is sorted.
+    pub boundary: Option<Boundary>,
+}
+
+/// Sort values from which on rows are wanted: a client that asks ranges by itself
+/// goes on so in those it has no token for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Boundary {
+    /// One for each sort key.
+    pub values: Vec<value::Value>,
+    /// Rows with exactly these values are not wanted.
+    pub exclude: bool,
+}
+
+/// Reads `{"value": [..], "rid": "..", "exclude": true}`. Rows of the same values
+/// are put in order by their RIDs, and the client leaves out those it has: so the
+/// RID is not needed.
+fn boundary(given: Option<&Value>) -> Result<Option<Boundary>> {
+    let Some(given) = given.filter(|given| !given.is_null()) else { return Ok(None) };
+    let invalid = || Error::bad_request("The query's resumeFilter must have a list of values.");
+    let values = given.get("value").and_then(Value::as_array).ok_or_else(invalid)?;
+    let values = values.iter().map(|value| match value {
+        // Undefined is written as an empty list.
+        Value::Array(list) if list.is_empty() => Ok(value::Value::Undefined),
+        Value::Array(_) | Value::Object(_) => {
+            Err(Error::not_yet("A resumeFilter with an array or an object"))
+        }
+        scalar => serde_json::from_value(scalar.clone()).map_err(|_| invalid()),
+    });
+    let exclude = given.get("exclude").and_then(Value::as_bool).unwrap_or(false);
+    Ok(Some(Boundary { values: values.collect::<Result<_>>()?, exclude }))
 }
 
 impl Request {
@@ -33,13 +64,10 @@ impl Request {
             .get("query")
             .and_then(Value::as_str)
             .ok_or_else(|| Error::bad_request("The request has no query text."))?;
-        if body.get("resumeFilter").is_some_and(|filter| !filter.is_null()) {
-            // Without it, rows would come twice.
-            return Err(Error::not_yet("A filter to resume a sorted query"));
-        }
         let query = parse(text).map_err(SyntaxError::into_error)?;
         check(&query, text).map_err(SyntaxError::into_error)?;
-        Ok(Request { query, parameters: parameters(body.get("parameters"))? })
+        let parameters = parameters(body.get("parameters"))?;
+        Ok(Request { query, parameters, boundary: boundary(body.get("resumeFilter"))? })
     }
 }
 

@@ -18,6 +18,7 @@ use super::program::{OrderKey, Program, Style};
 use super::rows::Flow;
 use super::stage::Gathering;
 use crate::functions::Setting;
+use crate::request::Boundary;
 
 /// How long a page may be.
 #[derive(Clone, Copy, Debug)]
@@ -603,6 +604,23 @@ fn push(rows: &mut Vec<u8>, count: &mut usize, text: &[u8]) {
 }
 
 impl Program {
+    /// How a page starts at a boundary of a sorted answer.
+    pub fn start_at(&self, boundary: &Boundary) -> Result<Resume> {
+        if boundary.values.len() != self.order.len() {
+            return Err(refused(
+                "The resumeFilter must have one value for each sort key of the query.",
+            ));
+        }
+        let mut key = Vec::new();
+        for (member, value) in self.order.iter().zip(&boundary.values) {
+            member.write(value, &mut key);
+        }
+        let (tie, row) =
+            if boundary.exclude { ((u64::MAX, u64::MAX), u64::MAX) } else { ((0, 0), 0) };
+        let after = Some(After::Row((key, tie, row)));
+        Ok(Resume { skip: self.skip, take: self.take, rows_done: 0, after })
+    }
+
     /// The sort values of an item, as bytes in their order, where they are the
     /// same for all its rows.
     pub fn sort_key(&self, item: &dyn Item) -> Result<Vec<u8>> {
@@ -622,11 +640,18 @@ impl Program {
 fn sort_key(program: &Program, row: &Scope<'_>) -> Result<Vec<u8>> {
     let mut key = Vec::new();
     for member in &program.order {
+        member.write(&*member.code.eval(row)?, &mut key);
+    }
+    Ok(key)
+}
+
+impl OrderKey {
+    /// Appends the bytes of a value, in the direction of the key.
+    fn write(&self, value: &Value, key: &mut Vec<u8>) {
         let start = key.len();
-        order::write(&*member.code.eval(row)?, &mut key);
-        if member.descends() {
+        order::write(value, key);
+        if self.descends() {
             key.iter_mut().skip(start).for_each(|byte| *byte = !*byte);
         }
     }
-    Ok(key)
 }
