@@ -130,6 +130,8 @@ impl Suite for Python {
     fn command(&self, file: &str, notes: &Path) -> Command {
         let mut command = Command::new(&self.interpreter);
         command.args(["-m", "pytest", "--quiet", "--rootdir", ".", "-c", "/dev/null"]);
+        // Its own form of traceback reads the source again, and may die of that.
+        command.arg("--tb=native");
         command.args(["-p", "suite_report", "-p", "no:cacheprovider", "-m", MARKS]);
         command.arg(format!("--timeout={TEST_LIMIT}")).arg(file);
         command.env("PYTHONPATH", &self.stubs).env("PYTHONDONTWRITEBYTECODE", "1");
@@ -193,7 +195,8 @@ mod tests {
 {"test": "a", "outcome": "started", "marks": ["cosmosEmulator"]}
 {"test": "a", "outcome": "passed", "seconds": 1.5, "marks": ["cosmosEmulator"]}
 {"test": "b", "outcome": "skipped", "error": "why", "marks": ["cosmosLong"]}
-{"test": "c", "outcome": "started", "marks": ["cosmosQuery"]}"#;
+{"test": "c", "outcome": "started", "marks": ["cosmosQuery"]}
+{"test": "d", "outcome": "collected", "error": "never", "marks": ["cosmosQuery"]}"#;
         let cases = suite.read("file", "", notes);
         let told: Vec<_> =
             cases.iter().map(|case| (case.group, case.outcome, case.error.as_str())).collect();
@@ -203,6 +206,7 @@ mod tests {
                 (EMULATOR, Outcome::Passed, ""),
                 (LONG, Outcome::Skipped, "why"),
                 (LONG, Outcome::Failed, "it did not end"),
+                (LONG, Outcome::Failed, "never"),
             ]
         );
     }

@@ -26,6 +26,10 @@ def pytest_collection_modifyitems(items):
 
 def pytest_collection_finish(session):
     _write(collected=len(session.items))
+    # Counts for those that never start, because the process ends before them.
+    for item in session.items:
+        marks = _marks.get(item.nodeid, [])
+        _write(test=item.nodeid, outcome="collected", error="the file ended before it", marks=marks)
 
 
 def pytest_collectreport(report):
