@@ -219,7 +219,7 @@ fn look(
         figures.items += 1;
         figures.item_bytes += record.bytes();
         figures.items_charge += charge::of_read(record.text().len());
-        let row = Row { record: &record, container: &opened.container };
+        let row = Row::new(&record, &opened.container)?;
         let tie = (bucket.0, record.docno);
         match page.add(&row, tie)? {
             Added::More if tired && access.is_ordered() && page.cut_after(&row, tie)? => break,

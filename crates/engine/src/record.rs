@@ -18,7 +18,7 @@ use dayfly_model::Timestamp;
 use dayfly_model::rid::ItemRid;
 use dayfly_model::ttl::Life;
 use dayfly_storage::tally::Change;
-use dayfly_storage::{Batch, Error, Result, Stamp};
+use dayfly_storage::{Batch, Error, Result, Stamp, View};
 
 use crate::catalog::Container;
 use crate::index::{self, Indexed, Owner};
@@ -67,6 +67,18 @@ pub(crate) fn slice_of(docno: u64) -> u8 {
 /// The commit a version was made by.
 pub(crate) fn lsn_of(version: u64) -> u64 {
     version >> ORDINAL_BITS
+}
+
+/// Whether no write has come to an item since somebody looked, who saw this
+/// version at that generation: then the version's row is still in the feed. In the
+/// snapshot of the look itself it is.
+pub(crate) fn is_newest(view: &View<'_>, looked: u64, version: u64) -> Result<bool> {
+    let row = keys::feed(version);
+    if view.generation() == looked {
+        view.rests_on(&row);
+        return Ok(true);
+    }
+    Ok(view.get(&row)?.is_some())
 }
 
 /// A stored item.

@@ -71,6 +71,13 @@ impl Request {
     }
 }
 
+/// The value of a parameter; undefined if it is not given, or has none.
+pub(crate) fn value_of(parameters: &Parameters, name: &str) -> value::Value {
+    let given = parameters.get(name).and_then(Option::as_ref);
+    // Every JSON value is one of ours.
+    given.and_then(|given| serde_json::from_value(given.clone()).ok()).unwrap_or_default()
+}
+
 fn parameters(given: Option<&Value>) -> Result<Parameters> {
     let list = match given {
         None | Some(Value::Null) => return Ok(Parameters::new()),

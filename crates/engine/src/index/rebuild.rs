@@ -22,7 +22,7 @@ use super::{Indexed, Owner, Source};
 use crate::Shared;
 use crate::head::State;
 use crate::keys::{self, ItemKey};
-use crate::record::{FeedRow, Record};
+use crate::record::{self, FeedRow, Record};
 
 /// How many feed rows are read at once.
 const ROWS: usize = 64;
@@ -218,18 +218,6 @@ struct Unit {
     frees: bool,
 }
 
-impl Unit {
-    /// Whether no write has come since the look.
-    fn is_newest(&self, view: &View<'_>, version: u64) -> Result<bool> {
-        let row = keys::feed(version);
-        if view.generation() == self.generation {
-            view.rests_on(&row);
-            return Ok(true);
-        }
-        Ok(view.get(&row)?.is_some())
-    }
-}
-
 impl Plan for Unit {
     type Done = ();
     type Refusal = Error;
@@ -247,7 +235,7 @@ impl Plan for Unit {
         }
         let mut changes = Vec::new();
         for (place, item) in self.items.iter().enumerate() {
-            if self.is_newest(view, item.record.version)? {
+            if record::is_newest(view, self.generation, item.record.version)? {
                 changes.push((place, item.indexed(&policies, self.from)?));
             }
         }

@@ -24,7 +24,7 @@ use crate::head::State;
 use crate::index::{Index, Indexed, Policies, Source};
 use crate::keys;
 use crate::lives::Notes;
-use crate::record::{FeedRow, Record};
+use crate::record::{self, FeedRow, Record};
 
 /// How many feed rows are read at once.
 const ROWS: usize = 64;
@@ -319,17 +319,6 @@ fn broken() -> Error {
 }
 
 impl Unit {
-    /// Whether no write has come since the look: then the version's row is still
-    /// in the feed. In the snapshot of the look itself it is.
-    fn is_newest(&self, view: &View<'_>, version: u64) -> Result<bool> {
-        let row = keys::feed(version);
-        if view.generation() == self.generation {
-            view.rests_on(&row);
-            return Ok(true);
-        }
-        Ok(view.get(&row)?.is_some())
-    }
-
     /// Up to where the unit goes that takes only the first `taken` candidates.
     fn to(&self, taken: usize) -> Cursor {
         if taken == self.candidates.len() {
@@ -376,7 +365,7 @@ impl Plan for Unit {
             taken += 1;
             bytes += candidate.weight;
             let row = &candidate.row;
-            if self.is_newest(view, row.version)? && row.life.is_dead(cuts) {
+            if record::is_newest(view, self.generation, row.version)? && row.life.is_dead(cuts) {
                 dead.push((place, candidate.indexed(view, &policies, done)?));
             }
         }

@@ -1,21 +1,33 @@
 //! Items and other resources, as the query language sees them.
 
+use dayfly_model::Result;
 use dayfly_model::rid::ItemRid;
 use dayfly_model::value::{self, Value};
 use dayfly_sql::run::Item;
+use dayfly_storage::Error;
 
 use crate::catalog::Container;
 use crate::record::Record;
+use crate::reply::storage_failed;
 
 /// An item of a container.
 pub(super) struct Row<'a> {
-    pub(super) record: &'a Record,
-    pub(super) container: &'a Container,
+    record: &'a Record,
+    container: &'a Container,
+    text: &'a str,
+}
+
+impl<'a> Row<'a> {
+    pub(super) fn new(record: &'a Record, container: &'a Container) -> Result<Row<'a>> {
+        let text = str::from_utf8(record.text())
+            .map_err(|_| storage_failed(Error::Corrupt("an item's text".to_owned())))?;
+        Ok(Row { record, container, text })
+    }
 }
 
 impl Item for Row<'_> {
     fn text(&self) -> &str {
-        str::from_utf8(self.record.text()).unwrap_or_default()
+        self.text
     }
 
     fn system(&self, name: &str) -> Value {

@@ -50,7 +50,7 @@ pub(super) fn answer(
         let record = load(chooser.opened, bucket, &entry.item, entry.docno)?;
         figures.items += 1;
         figures.item_bytes += record.bytes();
-        let row = Row { record: &record, container: &chooser.opened.container };
+        let row = Row::new(&record, &chooser.opened.container)?;
         page.add(&row, (bucket.0, record.docno))?;
     }
     page.finish().map(Some)

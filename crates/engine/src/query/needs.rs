@@ -20,7 +20,7 @@ const UNMAPPED: &str = "Unsupported ORDER BY clause. ORDER BY item expression co
 /// Refuses a filter in a container without an index, unless the request lets all
 /// items be read.
 pub(super) fn check_filter(policy: &IndexingPolicy, program: &Program, scan: bool) -> Result<()> {
-    let refuses = policy.mode == IndexingMode::None && program.has_filter() && !scan;
+    let refuses = policy.mode == IndexingMode::None && program.asks_of_values() && !scan;
     if refuses { Err(refused(UNFILTERED)) } else { Ok(()) }
 }
 

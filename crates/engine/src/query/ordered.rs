@@ -162,7 +162,7 @@ impl Lane<'_> {
             }
             if self.scope.contains(&entry.item) {
                 let record = load(self.opened, self.bucket, &entry.item, entry.docno)?;
-                let row = Row { record: &record, container: &self.opened.container };
+                let row = Row::new(&record, &self.opened.container)?;
                 let key = self.program.sort_key(&row)?;
                 let falls = self.program.order().first().is_some_and(OrderKey::descends);
                 let tie = if falls { !entry.docno } else { entry.docno };

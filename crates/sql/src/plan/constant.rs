@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
-use dayfly_model::value::{self, Value};
+use dayfly_model::value::Value;
 
-use crate::request::Parameters;
+use crate::request::{Parameters, value_of};
 use crate::tree::{Expr, ExprKind, Literal, Operator, Sign};
 
 /// What is the same for all items: literals, and these parameters.
@@ -17,10 +17,7 @@ pub(crate) struct Constants<'p> {
 
 impl<'p> Constants<'p> {
     pub(crate) fn new(parameters: &'p Parameters) -> Self {
-        let value = |given: &serde_json::Value| value::read(&given.to_string()).ok();
-        let given = parameters.iter().filter_map(|(name, given)| {
-            given.as_ref().and_then(value).map(|value| (name.as_str(), value))
-        });
+        let given = parameters.keys().map(|name| (name.as_str(), value_of(parameters, name)));
         Constants { parameters: given.collect() }
     }
 

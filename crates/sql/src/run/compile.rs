@@ -21,7 +21,7 @@ use crate::computed::{Computed, Property};
 use crate::functions::signature::signature;
 use crate::functions::{self, Body, Like, Setting};
 use crate::names::{has_aggregate, item_names, name_of, normal};
-use crate::request::{Parameters, Request};
+use crate::request::{self, Parameters, Request};
 use crate::tree::{
     self, Access, Amount, Binding, Call, Collection, Count, Direction, Expr, ExprKind, Literal,
     Operator, Projection, Query, Use,
@@ -377,8 +377,7 @@ impl<'q> Compiler<'q> {
     }
 
     fn parameter(&self, name: &str) -> Value {
-        let given = self.parameters.get(name).and_then(Option::as_ref);
-        given.and_then(|value| serde_json::from_value(value.clone()).ok()).unwrap_or_default()
+        request::value_of(self.parameters, name)
     }
 
     fn chain(&mut self, first: &'q Expr, rest: &'q [(Operator, Expr)]) -> Result<Code> {

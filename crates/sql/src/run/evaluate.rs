@@ -12,7 +12,7 @@ use dayfly_model::{Error, Result};
 
 use super::Item;
 use super::aggregate::GroupValues;
-use super::extract::{Computed, Fields};
+use super::extract::{Computed, Fields, damaged};
 use super::program::Code;
 use crate::functions::{Body, Like, Setting, size};
 use crate::tree::{Operator, Sign};
@@ -148,14 +148,14 @@ pub(super) struct Loaded<'a> {
 impl<'a> Loaded<'a> {
     /// An item with all fields of a program.
     pub(super) fn read(fields: &Fields, item: &'a dyn Item, run: &Run) -> Result<Self> {
-        let mut loaded = Loaded::stored(fields, item);
+        let mut loaded = Loaded::stored(fields, item)?;
         fields.computed().iter().try_for_each(|computed| loaded.compute(computed, run))?;
         Ok(loaded)
     }
 
     /// The same without those that are computed.
-    pub(super) fn stored(fields: &Fields, item: &'a dyn Item) -> Self {
-        Loaded { fields: fields.read(item), item, whole: OnceCell::new() }
+    pub(super) fn stored(fields: &Fields, item: &'a dyn Item) -> Result<Self> {
+        Ok(Loaded { fields: fields.read(item)?, item, whole: OnceCell::new() })
     }
 
     /// Adds the fields of a computed property.
@@ -166,12 +166,15 @@ impl<'a> Loaded<'a> {
         Ok(())
     }
 
-    fn whole(&self) -> &Value {
-        self.whole.get_or_init(|| {
-            let mut text = Vec::new();
-            self.item.render(&mut text);
-            str::from_utf8(&text).ok().and_then(|text| read(text).ok()).unwrap_or_default()
-        })
+    fn whole(&self) -> Result<&Value> {
+        if let Some(known) = self.whole.get() {
+            return Ok(known);
+        }
+        let mut text = Vec::new();
+        self.item.render(&mut text);
+        let text = str::from_utf8(&text).map_err(|_| damaged())?;
+        let value = read(text).map_err(|_| damaged())?;
+        Ok(self.whole.get_or_init(|| value))
     }
 }
 
@@ -222,7 +225,7 @@ impl Code {
             Code::Field(field) => Ok(Cow::Borrowed(
                 scope.item.and_then(|item| item.fields.get(*field)).unwrap_or(UNDEFINED),
             )),
-            Code::Whole => Ok(Cow::Borrowed(scope.item.map_or(UNDEFINED, Loaded::whole))),
+            Code::Whole => Ok(Cow::Borrowed(scope.item.map_or(Ok(UNDEFINED), Loaded::whole)?)),
             Code::ItemNumber => {
                 own(scope.item.map(|item| i64::try_from(item.item.number()).unwrap_or(i64::MAX)))
             }

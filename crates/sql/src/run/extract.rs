@@ -9,6 +9,7 @@
 
 use std::fmt;
 
+use dayfly_model::ErrorKind;
 use dayfly_model::value::Value;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
@@ -116,21 +117,27 @@ impl Fields {
     }
 
     /// The values at all paths, in their order; those that are computed come later.
-    pub(super) fn read(&self, item: &dyn Item) -> Vec<Value> {
+    pub(super) fn read(&self, item: &dyn Item) -> dayfly_model::Result<Vec<Value>> {
         let mut found = vec![Value::Undefined; self.paths.len()];
         if !self.root.is_leaf() {
             let mut text = serde_json::Deserializer::from_str(item.text());
-            // The text of an item is valid, and not deeper than it may be.
+            // An item is not nested deeper than it may be.
             text.disable_recursion_limit();
-            let _ = Look { node: &self.root, found: &mut found }.deserialize(&mut text);
+            let look = Look { node: &self.root, found: &mut found };
+            look.deserialize(&mut text).map_err(|_| damaged())?;
         }
         for (field, name) in &self.system {
             if let Some(place) = found.get_mut(*field) {
                 *place = item.system(name);
             }
         }
-        found
+        Ok(found)
     }
+}
+
+/// An item's text was valid when it was stored.
+pub(super) fn damaged() -> dayfly_model::Error {
+    dayfly_model::Error::new(ErrorKind::Internal, "The stored data is damaged: an item's text.")
 }
 
 impl Node {

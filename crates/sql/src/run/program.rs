@@ -76,8 +76,13 @@ impl Program {
         self.reads_items
     }
 
+    /// Whether a subquery after FROM needs all items before its first row.
+    pub fn has_stages(&self) -> bool {
+        !self.stages.is_empty()
+    }
+
     /// Whether it asks anything of the items' values.
-    pub fn has_filter(&self) -> bool {
+    pub fn asks_of_values(&self) -> bool {
         self.select.filter.as_ref().is_some_and(|filter| filter.as_constant().is_none())
     }
 

@@ -43,7 +43,8 @@ impl Values {
         }
         let text = Text(text);
         let run = Run::new(Setting { now: Timestamp(0), plane: false }, 0);
-        let mut loaded = Loaded::stored(&self.fields, &text);
+        // Whoever derives the other terms of a text tells that it is damaged.
+        let Ok(mut loaded) = Loaded::stored(&self.fields, &text) else { return Vec::new() };
         for computed in self.fields.computed() {
             run.next_item();
             // What fails has no value.
