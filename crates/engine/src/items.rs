@@ -478,9 +478,8 @@ impl ItemPlan {
         Ok(Draft::new(move |stamp, batch| {
             let graves = bury(corpses, gone, spot.bucket, batch);
             let docno = record::docno(stamp, 1, keys::slice_of(spot.bucket));
-            let record = write(stamp, bytes, ttl, docno, |record| {
-                record.put(batch, &spot.partition, &spot.key, &indexed);
-            });
+            let record = bytes.seal(seal(stamp, ttl, docno));
+            record.put(batch, &spot.partition, &spot.key, &indexed);
             Written { graves: Some(graves), ..answer(stamp, Some(record)) }
         }))
     }
@@ -505,9 +504,10 @@ impl ItemPlan {
         let alive_before = expiry(&old, by.default);
         Ok(Draft::new(move |stamp, batch: &mut Batch| {
             let graves = bury(corpses, gone, spot.bucket, batch);
-            let record = write(stamp, bytes, ttl, old.docno, |record| {
-                record.put_over((&old, &before), batch, &spot.partition, &spot.key, &indexed);
-            });
+            let mut seal = seal(stamp, ttl, old.docno);
+            seal.is_touched = old.is_touched_by(seal.life, &before, &indexed);
+            let record = bytes.seal(seal);
+            record.put_over((&old, &before), batch, &spot.partition, &spot.key, &indexed);
             Written { graves: Some(graves), ..answer(stamp, Some(record)) }
         })
         .valid_before(alive_before))
@@ -640,20 +640,12 @@ impl Written {
     }
 }
 
-/// Seals a record with the commit's stamp and hands it to `put`.
-fn write(
-    stamp: Stamp,
-    bytes: Unstamped,
-    ttl: ItemTtl,
-    docno: u64,
-    put: impl FnOnce(&Record),
-) -> Record {
+/// What the commit adds to the record of a new item.
+fn seal(stamp: Stamp, ttl: ItemTtl, docno: u64) -> Seal {
     let ts = Timestamp(stamp.ts);
     let version = record::version(stamp, 1);
-    let seal = Seal { version, docno, ts, life: ttl.life(ts), opened: stamp.opened };
-    let record = bytes.seal(seal);
-    put(&record);
-    record
+    let (life, opened) = (ttl.life(ts), stamp.opened);
+    Seal { version, docno, ts, life, opened, is_touched: false }
 }
 
 /// Buries expired items that stand in the way of a write.

@@ -2,6 +2,7 @@
 //! policy changes, too.
 
 mod histories;
+mod touched;
 
 use dayfly_model::indexing::IndexingPolicy;
 use dayfly_model::indexing::Step;
