@@ -198,6 +198,11 @@ impl ItemKey {
     }
 }
 
+/// All items.
+pub(crate) fn items() -> KeyRange {
+    KeyRange::prefix(b"i")
+}
+
 /// Items with an EPK from `start` up to `end`; no end: all that follow.
 pub(crate) fn items_between(start: &Epk, end: Option<&Epk>) -> KeyRange {
     let from = [b"i", &start.0[..]].concat();

@@ -17,6 +17,7 @@ use dayfly_sql::run::{IndexStep, OrderKey, Program, Sieve, Span};
 
 use super::choose::{Chooser, member_text};
 use super::needs::is_system;
+use super::said::Said;
 use crate::index::Index;
 use crate::reply::{IndexAdvice, Indexes, SingleIndex};
 use crate::scope::Opened;
@@ -32,7 +33,7 @@ type Member = (Vec<String>, Order);
 
 /// Which indexes a query uses, and which would help it.
 pub(super) fn advise(opened: &Opened, index: &Index, program: &Program) -> Result<IndexAdvice> {
-    let chooser = Chooser { opened, index };
+    let chooser = Chooser { opened, index, said: Said::nothing() };
     let sieve = program.sieve();
     let mut advice = IndexAdvice::default();
     let mut spans = Vec::new();

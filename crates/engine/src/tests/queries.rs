@@ -14,6 +14,7 @@ mod documents;
 mod naive;
 mod named;
 mod texts;
+mod ways;
 mod world;
 
 use std::collections::BTreeMap;
