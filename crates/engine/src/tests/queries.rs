@@ -16,18 +16,15 @@ mod named;
 mod texts;
 mod world;
 
-use std::collections::BTreeMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use dayfly_model::value::{Value, order};
 use dayfly_sql::Request;
 use serde_json::Value as Json;
+use std::collections::BTreeMap;
 
 use self::naive::Answer;
 use self::world::{Piece, SIDES, World};
 use super::random::Random;
+use super::seeds::{Outcome, Seeds};
 
 /// How many queries a world is asked.
 const QUERIES: u64 = 25;
@@ -44,49 +41,19 @@ const PAGES: usize = 12;
 /// How many queries are told of in one line of progress.
 const PROGRESS: u64 = 10_000;
 
-/// What failed, in words.
-type Outcome = Result<(), String>;
-
 #[test]
 fn an_index_changes_no_answer() {
-    let number = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().unwrap());
-    let asked = number("DAYFLY_QUERIES");
-    let first = number("DAYFLY_QUERIES_SEED").unwrap_or(1);
-    let end = first + asked.unwrap_or(300).div_ceil(QUERIES);
-    let next = AtomicU64::new(first);
-    let failure = Mutex::new(None);
-    let threads = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                loop {
-                    let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= end || failure.lock().unwrap().is_some() {
-                        break;
-                    }
-                    if let Err(why) = attempt(seed) {
-                        *failure.lock().unwrap() = Some((seed, why));
-                    }
-                    let done = (seed + 1 - first) * QUERIES;
-                    if asked.is_some() && done.is_multiple_of(PROGRESS) {
-                        println!("{done} queries");
-                    }
-                }
-            });
-        }
-    });
-    if let Some((seed, why)) = failure.into_inner().unwrap() {
+    let seeds = Seeds {
+        count: "DAYFLY_QUERIES",
+        usual: 300,
+        first: "DAYFLY_QUERIES_SEED",
+        each: QUERIES,
+        what: "queries",
+        progress: PROGRESS,
+    };
+    if let Some((seed, why)) = seeds.play(play) {
         panic!("{why}\nThe world: cargo xtask queries --count 1 --seed {seed}");
     }
-}
-
-/// Asks the queries of a world; a panic is a failure like any other.
-fn attempt(seed: u64) -> Outcome {
-    catch_unwind(AssertUnwindSafe(|| play(seed))).unwrap_or_else(|panic| {
-        let text = panic.downcast_ref::<String>().map(String::as_str);
-        let text = text.or(panic.downcast_ref::<&str>().copied());
-        Err(format!("panicked: {}", text.unwrap_or("without a word")))
-    })
 }
 
 fn play(seed: u64) -> Outcome {
