@@ -3,16 +3,22 @@
 //!
 //! A world has two containers with the same items of all kinds, some of them
 //! expired, some purged, while the policy of the first one changes now and then.
+//! Some properties are computed, and not always in the same way.
 //! Queries are asked in one page and in many; rows must be the same, and in the
-//! same order where there is one. Some are asked while items are written between
-//! their pages: then what nobody touched must come exactly once.
+//! same order where there is one. Some are asked of each part of a container by
+//! itself, and what a client makes of the parts must be the whole. Some are asked
+//! while items are written between their pages: then what nobody touched must come
+//! exactly once.
 //!
 //! A failure prints its seed. `cargo xtask queries --count N --seed S` asks as
 //! many as you like, from any seed on.
 
+mod defined;
 mod documents;
+mod merge;
 mod naive;
 mod named;
+mod parts;
 mod texts;
 mod world;
 
@@ -21,8 +27,10 @@ use dayfly_sql::Request;
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
 
+use self::merge::{Merge, Sorted};
 use self::naive::Answer;
-use self::world::{Piece, SIDES, World};
+use self::parts::Piece;
+use self::world::{SIDES, World};
 use super::random::Random;
 use super::seeds::{Outcome, Seeds};
 
@@ -31,6 +39,9 @@ const QUERIES: u64 = 25;
 
 /// How many of these are asked while items are written between their pages.
 const MOVING: u64 = 5;
+
+/// How many of them are asked of parts.
+const PARTED: u64 = 5;
 
 /// A page that gives all there is.
 const WHOLE: usize = 1000;
@@ -66,8 +77,13 @@ fn play(seed: u64) -> Outcome {
         for _ in 0..random.below(8) {
             world.step(&mut random);
         }
-        if number < QUERIES - MOVING {
+        if random.chance(10) {
+            world.redefine(&mut random);
+        }
+        if number < QUERIES - MOVING - PARTED {
             ask(&world, &mut random)?;
+        } else if number < QUERIES - MOVING {
+            ask_parts(&world, &mut random)?;
         } else {
             ask_while_moving(&mut world, &mut random)?;
         }
@@ -78,12 +94,12 @@ fn play(seed: u64) -> Outcome {
 
 /// Asks a query of both containers, in one page and in many.
 fn ask(world: &World, random: &mut Random) -> Outcome {
-    let query = texts::query(random);
-    let piece = random.piece();
+    let query = texts::query(random, &world.defined);
+    let piece = random.piece(&world.layout);
     let size = 1 + usize::try_from(random.below(20)).unwrap();
     for (side, name) in SIDES.into_iter().enumerate() {
         let failed = |what: &str, why: String| {
-            format!("{name}, {what}: {why}\n{query}\n{piece:?}\npolicy {}", world.policy)
+            format!("{name}, {what}: {why}\n{query}\n{piece:?}\n{}", told(world))
         };
         let request = Request::read(query.to_string().as_bytes())
             .map_err(|error| failed("refused", error.to_string()))?;
@@ -96,6 +112,45 @@ fn ask(world: &World, random: &mut Random) -> Outcome {
         }
     }
     Ok(())
+}
+
+/// The definition of the first side, for a person.
+fn told(world: &World) -> String {
+    format!("policy {}\ncomputed {:?}", world.policy, world.defined)
+}
+
+/// Asks a query of each part of both containers, as a plan says.
+fn ask_parts(world: &World, random: &mut Random) -> Outcome {
+    let query = texts::query(random, &world.defined);
+    let parts = random.parts(&world.layout);
+    let size = 1 + usize::try_from(random.below(40)).unwrap();
+    for (side, name) in SIDES.into_iter().enumerate() {
+        let failed =
+            |why: String| format!("{name}, in parts: {why}\n{query}\n{parts:?}\n{}", told(world));
+        let request = Request::read(query.to_string().as_bytes())
+            .map_err(|error| failed(error.to_string()))?;
+        let answer = naive::answer(&request, &world.documents(side, &Piece::default()));
+        let plan = world.plan(side, &query).map_err(failed)?;
+        let merge = Merge::new(&plan);
+        let sent = merge.sent(&query);
+        let asked = parts.iter().map(|part| all_pages(world, side, &sent, part, size));
+        let rows = asked.collect::<Result<_, _>>().and_then(|parts| merge.rows(parts));
+        rows.and_then(|rows| compare_merged(&answer, rows, merge.is_sorted()))
+            .map_err(|why| failed(format!("{why}\nsent {sent}")))?;
+    }
+    Ok(())
+}
+
+/// Rows with equal sort values may change places.
+fn compare_merged(answer: &Answer, rows: Vec<Sorted>, sorted: bool) -> Outcome {
+    let (keys, rows): (Vec<_>, Vec<_>) = rows.into_iter().unzip();
+    if sorted {
+        let expected = answer.keys.iter().skip(answer.skip);
+        if let Some(place) = expected.zip(&keys).position(|(left, right)| left != right) {
+            return Err(format!("row {place}, {}, is out of order", shown(&rows[place])));
+        }
+    }
+    compare(&Answer { ordered: false, ..answer.clone() }, &rows)
 }
 
 fn all_pages(
@@ -168,32 +223,28 @@ fn shown(row: &Value) -> String {
 
 /// Asks a query page by page, and lets things happen between the pages.
 fn ask_while_moving(world: &mut World, random: &mut Random) -> Outcome {
-    let (query, sorted) = texts::places(random);
-    let (piece, side) = (random.piece(), usize::from(random.chance(30)));
-    let policy = world.policy.clone();
+    let (query, sorted) = texts::places(random, &world.defined);
+    let (piece, side) = (random.piece(&world.layout), usize::from(random.chance(30)));
+    let definition = told(world);
     let failed = |why: String| {
         let name = SIDES[side];
-        format!("{name}, while items are written: {why}\n{query}\n{piece:?}\npolicy {policy}")
+        format!("{name}, while items are written: {why}\n{query}\n{piece:?}\n{definition}")
     };
     let request =
         Request::read(query.to_string().as_bytes()).map_err(|error| failed(error.to_string()))?;
-    let place = |value: &Value| shown(value);
-    let numbers = |world: &World| -> BTreeMap<String, u64> {
+    let numbers = |world: &World| -> BTreeMap<Vec<u8>, u64> {
         let alive = world.alive(side, &piece).into_iter();
-        let place = |value: &Value| {
-            let (pk, id) = (value.property("pk").clone(), value.property("id").clone());
-            shown(&Value::Array(vec![pk, id]))
-        };
+        let place = |value: &Value| place(value.property("pk"), value.property("id"));
         alive.map(|(_, written)| (place(&written.value), written.number)).collect()
     };
     let before = numbers(world);
-    let mut moved = false;
     let expected = naive::answer(&request, &world.documents(side, &piece)).rows;
-    let expected = counted(expected.iter());
     let limit = 1 + usize::try_from(random.below(15)).unwrap().max(expected.len() / PAGES);
+    let mut moved = false;
     let mut rows = Vec::new();
     let mut continuation = None;
     loop {
+        let limit = limit + usize::try_from(random.below(8)).unwrap();
         let (page, next) = match world.page(side, &query, &piece, limit, continuation) {
             // The index that it went by is gone, or names too many items now.
             Err(why) if why.contains("Start it again") && moved => return Ok(()),
@@ -210,26 +261,22 @@ fn ask_while_moving(world: &mut World, random: &mut Random) -> Outcome {
         }
     }
     let after = numbers(world);
-    let found = counted(rows.iter());
-    for (at, number) in before {
-        if after.get(&at) != Some(&number) {
-            continue;
-        }
-        let row: Value = serde_json::from_str(&at).unwrap();
-        let key = order::key(&row);
-        let (found, expected) = (found.get(&key).unwrap_or(&0), expected.get(&key).unwrap_or(&0));
-        if found != expected {
-            let sorted = if sorted { "sorted" } else { "not sorted" };
-            return Err(failed(format!("{} came {found} times, {sorted}", place(&row))));
-        }
-    }
-    Ok(())
+    let stayed = |row: &&Value| {
+        let place = place(row.element(0), row.element(1));
+        before.contains_key(&place) && before.get(&place) == after.get(&place)
+    };
+    let answer = Answer {
+        rows: expected.iter().filter(stayed).cloned().collect(),
+        keys: Vec::new(),
+        ordered: sorted,
+        skip: 0,
+        take: None,
+    };
+    let rows: Vec<Value> = rows.iter().filter(stayed).cloned().collect();
+    compare(&answer, &rows).map_err(|why| failed(format!("of what stayed, {why}")))
 }
 
-impl Random {
-    /// Mostly all partitions, sometimes one.
-    fn piece(&mut self) -> Piece {
-        let key = self.pick(&documents::KEYS);
-        Piece { key: self.chance(20).then_some(key) }
-    }
+/// Where an item is, as bytes.
+fn place(pk: &Value, id: &Value) -> Vec<u8> {
+    [order::key(pk), order::key(id)].concat()
 }
