@@ -3,7 +3,8 @@
 //! ```text
 //! compile.rs     a tree and the values of its parameters -> program.rs
 //! extract.rs     an item's text -> the values at the paths that the program reads
-//! evaluate.rs    expressions over those values
+//! evaluate.rs    expressions over those values, with operators.rs
+//! budget.rs      what a run may cost
 //! rows.rs        FROM, JOIN and WHERE: an item -> its rows; subqueries
 //! stage.rs       subqueries that need all items before their first row
 //! aggregate.rs   COUNT, SUM and their like; groups
@@ -18,9 +19,11 @@
 //! proposed them, or whether they are alive: an item that is brought counts.
 
 mod aggregate;
+mod budget;
 mod compile;
 mod evaluate;
 mod extract;
+mod operators;
 mod page;
 mod program;
 mod rows;

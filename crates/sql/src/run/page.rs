@@ -13,7 +13,8 @@ use dayfly_model::{Result, Timestamp};
 
 use super::Item;
 use super::aggregate::{GroupValues, Groups, kept};
-use super::evaluate::{Bound, Loaded, Run, Scope, refused};
+use super::budget::{Run, refused};
+use super::evaluate::{Bound, Loaded, Scope};
 use super::program::{OrderKey, Program, Style};
 use super::rows::Flow;
 use super::stage::Gathering;
