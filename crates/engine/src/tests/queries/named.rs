@@ -10,7 +10,7 @@ const MANY: i64 = 30;
 
 impl Server {
     /// One page of a query: its rows, and how the next one starts.
-    fn page(
+    pub(in crate::tests) fn page(
         &self,
         query: &str,
         rows: usize,
