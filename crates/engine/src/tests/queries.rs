@@ -133,18 +133,30 @@ fn ask_parts(world: &World, random: &mut Random) -> Outcome {
         let plan = world.plan(side, &query).map_err(failed)?;
         let merge = Merge::new(&plan);
         let sent = merge.sent(&query);
-        let asked = parts.iter().map(|part| all_pages(world, side, &sent, part, size));
-        let rows = asked.collect::<Result<_, _>>().and_then(|parts| merge.rows(parts));
-        rows.and_then(|rows| compare_merged(&answer, rows, merge.is_sorted()))
-            .map_err(|why| failed(format!("{why}\nsent {sent}")))?;
+        let of_parts = |sent: &Json| -> Result<Vec<Vec<Value>>, String> {
+            parts.iter().map(|part| all_pages(world, side, sent, part, size)).collect()
+        };
+        let told = |why: String, sent: &Json| failed(format!("{why}\nsent {sent}"));
+        let rows = of_parts(&sent).map_err(|why| told(why, &sent))?;
+        // A client that goes on has the sort values of the last row it saw.
+        let last = random.any(&rows.iter().flatten().collect::<Vec<_>>()).cloned();
+        let outcome = merge.rows(rows).and_then(|rows| compare_merged(&answer, rows, &merge));
+        outcome.map_err(|why| told(why, &sent))?;
+        let exclude = random.chance(50);
+        let Some(last) = last.filter(|_| merge.is_sorted() && !merge.cuts()) else { continue };
+        let Some(sent) = merge.sent_from(&query, &last, exclude) else { continue };
+        let answer = answer.from(&merge.keys(&last), exclude);
+        let rows = of_parts(&sent).and_then(|parts| merge.rows(parts));
+        let outcome = rows.and_then(|rows| compare_merged(&answer, rows, &merge));
+        outcome.map_err(|why| told(why, &sent))?;
     }
     Ok(())
 }
 
 /// Rows with equal sort values may change places.
-fn compare_merged(answer: &Answer, rows: Vec<Sorted>, sorted: bool) -> Outcome {
+fn compare_merged(answer: &Answer, rows: Vec<Sorted>, merge: &Merge<'_>) -> Outcome {
     let (keys, rows): (Vec<_>, Vec<_>) = rows.into_iter().unzip();
-    if sorted {
+    if merge.is_sorted() {
         let expected = answer.keys.iter().skip(answer.skip);
         if let Some(place) = expected.zip(&keys).position(|(left, right)| left != right) {
             return Err(format!("row {place}, {}, is out of order", shown(&rows[place])));
@@ -257,6 +269,13 @@ fn ask_while_moving(world: &mut World, random: &mut Random) -> Outcome {
         }
         for _ in 0..random.below(6) {
             world.step(random);
+            moved = true;
+        }
+        // The page may have ended within the item of its last row.
+        if random.chance(30)
+            && let Some(row) = rows.last()
+        {
+            world.disturb(&shown(row.element(0)), row.element(1).as_str().unwrap(), random);
             moved = true;
         }
     }

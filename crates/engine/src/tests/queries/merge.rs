@@ -32,6 +32,27 @@ impl Merge<'_> {
         json!({"query": text, "parameters": query["parameters"]})
     }
 
+    /// The same from some sort values on: those of a row, which are told if they
+    /// are scalars.
+    pub(super) fn sent_from(&self, query: &Json, row: &Value, exclude: bool) -> Option<Json> {
+        let told = |item: &Value| match item.property("item") {
+            Value::Undefined => Some(json!([])),
+            Value::Array(_) | Value::Object(_) => None,
+            scalar => serde_json::from_str(&super::shown(scalar)).ok(),
+        };
+        let Value::Array(items) = row.property("orderByItems") else { return None };
+        let values = items.iter().map(told).collect::<Option<Vec<Json>>>()?;
+        let rid = super::shown(row.property("_rid"));
+        let mut sent = self.sent(query);
+        sent["resumeFilter"] = json!({"value": values, "rid": rid, "exclude": exclude});
+        Some(sent)
+    }
+
+    /// Whether rows are left out or cut off.
+    pub(super) fn cuts(&self) -> bool {
+        ["top", "offset", "limit"].iter().any(|name| !self.info[name].is_null())
+    }
+
     fn has(&self, list: &str) -> bool {
         !self.info[list].as_array().unwrap().is_empty()
     }
@@ -69,11 +90,10 @@ impl Merge<'_> {
 
     /// Merges sorted parts, which have to be sorted.
     fn in_order(&self, parts: Vec<Vec<Value>>) -> Result<Vec<Sorted>, String> {
-        let falls = self.info["orderBy"].as_array().unwrap().iter().map(|way| way == "Descending");
-        let falls: Vec<bool> = falls.collect();
         let mut all = Vec::new();
         for part in parts {
-            let rows: Vec<Sorted> = part.iter().map(|row| sorted(row, &falls)).collect();
+            let sorted = |row: &Value| (self.keys(row), row.property("payload").clone());
+            let rows: Vec<Sorted> = part.iter().map(sorted).collect();
             if !rows.is_sorted_by_key(|(keys, _)| keys.clone()) {
                 return Err("a part is not sorted".to_owned());
             }
@@ -81,6 +101,16 @@ impl Merge<'_> {
         }
         all.sort_by(|left, right| left.0.cmp(&right.0));
         Ok(all)
+    }
+
+    /// By which bytes a row is sorted: what falls is turned around.
+    pub(super) fn keys(&self, row: &Value) -> Vec<Vec<u8>> {
+        let items = row.property("orderByItems");
+        let key = |(place, way): (usize, &Json)| {
+            let key = order::key(items.element(place).property("item"));
+            if way == "Descending" { key.iter().map(|byte| !byte).collect() } else { key }
+        };
+        self.info["orderBy"].as_array().unwrap().iter().enumerate().map(key).collect()
     }
 
     fn groups(&self, rows: Vec<Value>) -> Vec<Value> {
@@ -114,16 +144,6 @@ impl Merge<'_> {
 
 fn plain(rows: Vec<Value>) -> Vec<Sorted> {
     rows.into_iter().map(|row| (Vec::new(), row)).collect()
-}
-
-/// A row as it is sorted: what falls is turned around.
-fn sorted(row: &Value, falls: &[bool]) -> Sorted {
-    let items = row.property("orderByItems");
-    let key = |(place, falls): (usize, &bool)| {
-        let key = order::key(items.element(place).property("item"));
-        if *falls { key.iter().map(|byte| !byte).collect() } else { key }
-    };
-    (falls.iter().enumerate().map(key).collect(), row.property("payload").clone())
 }
 
 /// An aggregate, from what each part says of it.

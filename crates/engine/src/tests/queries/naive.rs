@@ -36,6 +36,16 @@ pub(super) struct Answer {
     pub(super) take: Option<usize>,
 }
 
+impl Answer {
+    /// The rows from some sort values on, or only those behind them.
+    pub(super) fn from(&self, start: &Vec<Vec<u8>>, exclude: bool) -> Answer {
+        let rows = self.keys.iter().cloned().zip(self.rows.iter().cloned());
+        let wanted = |(keys, _): &(Vec<Vec<u8>>, Value)| keys > start || !exclude && keys == start;
+        let (keys, rows) = rows.filter(wanted).unzip();
+        Answer { rows, keys, ..self.clone() }
+    }
+}
+
 /// Names and what they are bound to.
 type Names = Vec<Named>;
 

@@ -127,10 +127,10 @@ impl<'r> Writer<'r> {
     fn distinct(&mut self) -> String {
         let from = self.from();
         let filter = self.clause();
-        if self.random.chance(30) {
+        if self.random.chance(40) {
             let path = dotted(self.random.pick(&SORTED));
             let direction = self.direction();
-            let page = if self.random.chance(30) { self.page() } else { String::new() };
+            let page = if self.random.chance(50) { self.page() } else { String::new() };
             return format!(
                 "SELECT DISTINCT VALUE {path} FROM {from}{filter} ORDER BY {path}{direction}{page}"
             );

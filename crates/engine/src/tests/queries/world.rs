@@ -160,6 +160,17 @@ impl World {
 
     pub(super) fn write(&mut self, random: &mut Random) {
         let place = random.place();
+        self.write_at(place, random);
+    }
+
+    /// An item is written again, or deleted.
+    pub(super) fn disturb(&mut self, key: &str, id: &str, random: &mut Random) {
+        let key = KEYS.into_iter().find(|known| *known == key).unwrap();
+        let place = (key, id.to_owned());
+        if random.chance(50) { self.delete_at(place) } else { self.write_at(place, random) }
+    }
+
+    fn write_at(&mut self, place: Place, random: &mut Random) {
         let item = random.item(place.0, &place.1);
         let left_out = self.leaves_out && random.chance(5);
         let indexing = if left_out { Indexing::Exclude } else { Indexing::default() };
@@ -203,7 +214,12 @@ impl World {
     }
 
     fn delete(&mut self, random: &mut Random) {
-        let (place_key, id) = random.place();
+        let place = random.place();
+        self.delete_at(place);
+    }
+
+    fn delete_at(&mut self, place: Place) {
+        let (place_key, id) = place;
         for side in 0..SIDES.len() {
             let operation = Operation::WriteItem(WriteItem {
                 at: at(side),
