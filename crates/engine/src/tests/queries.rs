@@ -15,6 +15,7 @@
 
 mod defined;
 mod documents;
+mod forged;
 mod merge;
 mod naive;
 mod named;

@@ -607,6 +607,11 @@ fn push(rows: &mut Vec<u8>, count: &mut usize, text: &[u8]) {
 impl Program {
     /// How a page starts at a boundary of a sorted answer.
     pub fn start_at(&self, boundary: &Boundary) -> Result<Resume> {
+        if self.style() != Style::Sort {
+            return Err(refused(
+                "Only a query with ORDER BY, and without DISTINCT, can start at a resumeFilter.",
+            ));
+        }
         if boundary.values.len() != self.order.len() {
             return Err(refused(
                 "The resumeFilter must have one value for each sort key of the query.",
