@@ -54,7 +54,7 @@ impl Random {
 #[test]
 fn forged_tokens_lead_somewhere_or_are_refused() {
     let composite = json!([[{"path": "/k"}, {"path": "/n", "order": "descending"}]]);
-    let mut taken = 0;
+    let mut pages = 0;
     for slices in [1, 4] {
         let server = empty(slices, json!({ "compositeIndexes": composite }));
         for n in 0..60 {
@@ -73,7 +73,7 @@ fn forged_tokens_lead_somewhere_or_are_refused() {
                 for _ in 0..400 {
                     let Some(token) = next.take() else { break };
                     match server.try_page(query, 7, Some(token)) {
-                        Ok((_, after)) => (next, taken) = (after, taken + 1),
+                        Ok((_, after)) => (next, pages) = (after, pages + 1),
                         Err(kind) => assert_eq!(kind, ErrorKind::BadRequest, "{query} {forged}"),
                     }
                 }
@@ -81,5 +81,5 @@ fn forged_tokens_lead_somewhere_or_are_refused() {
             }
         }
     }
-    assert!(taken > 1000, "nearly all are refused: {taken}");
+    assert!(pages > 1000, "nearly all are refused: {pages}");
 }
