@@ -144,7 +144,7 @@ fn ask_parts(world: &World, random: &mut Random) -> Outcome {
         let outcome = merge.rows(rows).and_then(|rows| compare_merged(&answer, rows, &merge));
         outcome.map_err(|why| told(why, &sent))?;
         let exclude = random.chance(50);
-        let Some(last) = last.filter(|_| merge.is_sorted() && !merge.cuts()) else { continue };
+        let Some(last) = last.filter(|_| merge.can_go_on()) else { continue };
         let Some(sent) = merge.sent_from(&query, &last, exclude) else { continue };
         let answer = answer.from(&merge.keys(&last), exclude);
         let rows = of_parts(&sent).and_then(|parts| merge.rows(parts));

@@ -5,7 +5,7 @@
 //! sorted answer the place of the last row. Groups, aggregates and DISTINCT give
 //! all they have in one page: they must come from one look at the data.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher, RandomState};
 
 use dayfly_model::value::{Value, order};
@@ -202,8 +202,9 @@ enum Gathered {
     /// Rows that come in their order: the last one, and what holds back those of
     /// earlier pages.
     Ordered(Option<After>, Gate),
-    /// Distinct rows, in the order of their places.
-    Distinct(HashSet<Vec<u8>>, BTreeMap<SortPlace, Vec<u8>>),
+    /// The places of distinct rows by what they are, the first that each has; and
+    /// the rows in the order of their places.
+    Distinct(HashMap<Vec<u8>, SortPlace>, BTreeMap<SortPlace, Vec<u8>>),
 }
 
 impl<'p> Page<'p> {
@@ -222,7 +223,7 @@ impl<'p> Page<'p> {
             Style::Whole if program.select.is_grouped() => {
                 Gathered::Groups(program.select.groups())
             }
-            Style::Whole => Gathered::Distinct(HashSet::new(), BTreeMap::new()),
+            Style::Whole => Gathered::Distinct(HashMap::new(), BTreeMap::new()),
             Style::Sort if ordered => Gathered::Ordered(None, Gate::default()),
             Style::Sort => Gathered::Sorted(BTreeMap::new(), false),
             Style::Stream => Gathered::Nothing,
@@ -315,14 +316,9 @@ impl<'p> Page<'p> {
                     }
                 }
                 Gathered::Distinct(seen, found) => {
-                    let mut text = Vec::new();
                     let key = order::key(&*select.projection.eval(row)?);
-                    if !seen.contains(&key) && select.projection.write(row, &mut text)? {
-                        let place = (sort_key(program, row)?, (found.len() as u64, 0), 0);
-                        row.run.keep(kept(&key) + kept(&text) + place.0.len())?;
-                        seen.insert(key);
-                        found.insert(place, text);
-                    }
+                    let place = (sort_key(program, row)?, tie, place);
+                    add_distinct(seen, found, key, place, program, row)?;
                 }
                 Gathered::Ordered(last, gate) => {
                     let place = (sort_key(program, row)?, tie, place);
@@ -584,6 +580,33 @@ fn insert(
         row.run.drop_kept(kept(&text) + place.0.len());
     }
     Ok(full)
+}
+
+/// Keeps a row that is new; of one that is not, the place that comes first.
+fn add_distinct(
+    seen: &mut HashMap<Vec<u8>, SortPlace>,
+    found: &mut BTreeMap<SortPlace, Vec<u8>>,
+    key: Vec<u8>,
+    place: SortPlace,
+    program: &Program,
+    row: &Scope<'_>,
+) -> Result<()> {
+    if let Some(known) = seen.get_mut(&key) {
+        if place < *known
+            && let Some(text) = found.remove(known)
+        {
+            known.clone_from(&place);
+            found.insert(place, text);
+        }
+        return Ok(());
+    }
+    let mut text = Vec::new();
+    if program.select.projection.write(row, &mut text)? {
+        row.run.keep(kept(&key) + kept(&text) + 2 * place.0.len())?;
+        seen.insert(key, place.clone());
+        found.insert(place, text);
+    }
+    Ok(())
 }
 
 fn rows_wanted(resume: &Resume, limits: &Limits) -> usize {

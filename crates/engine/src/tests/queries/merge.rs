@@ -48,9 +48,10 @@ impl Merge<'_> {
         Some(sent)
     }
 
-    /// Whether rows are left out or cut off.
-    pub(super) fn cuts(&self) -> bool {
-        ["top", "offset", "limit"].iter().any(|name| !self.info[name].is_null())
+    /// Whether a client that goes on needs to know of the last row alone.
+    pub(super) fn can_go_on(&self) -> bool {
+        let cuts = ["top", "offset", "limit"].iter().any(|name| !self.info[name].is_null());
+        self.is_sorted() && !cuts && self.info["distinctType"] != "Unordered"
     }
 
     fn has(&self, list: &str) -> bool {

@@ -136,6 +136,11 @@ impl<'r> Writer<'r> {
             );
         }
         let select = self.selected();
+        if self.random.chance(30) {
+            let order = self.order();
+            let page = if self.random.chance(50) { self.page() } else { String::new() };
+            return format!("SELECT DISTINCT {select} FROM {from}{filter}{order}{page}");
+        }
         format!("SELECT DISTINCT {select} FROM {from}{filter}")
     }
 
