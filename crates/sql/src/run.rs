@@ -9,6 +9,7 @@
 //! stage.rs       subqueries that need all items before their first row
 //! aggregate.rs   COUNT, SUM and their like; groups
 //! page.rs        rows -> one page of the answer
+//! place.rs       where a page of a sorted answer ends
 //! values.rs      computed properties by themselves
 //! sieve.rs       what an index can say of the items that a query wants, and span.rs
 //!                the same for people
@@ -25,6 +26,7 @@ mod evaluate;
 mod extract;
 mod operators;
 mod page;
+mod place;
 mod program;
 mod rows;
 mod sieve;
@@ -34,7 +36,8 @@ mod values;
 
 use dayfly_model::value::Value;
 
-pub use self::page::{Added, After, Finished, Held, Holds, Limits, Page, Resume, SortPlace};
+pub use self::page::{Added, Finished, Held, Holds, Limits, Page, Resume};
+pub use self::place::{After, SortPlace};
 pub use self::program::{OrderKey, Program, Style};
 pub use self::sieve::{Fact, IndexStep, Sieve, Span};
 pub use self::values::Values;
