@@ -6,6 +6,7 @@ mod model;
 mod purge;
 mod queries;
 mod random;
+mod seeds;
 mod server;
 mod touch;
 mod watched;

@@ -435,6 +435,13 @@ fn too_many_changes_at_once_are_refused() {
     server.is_settled();
 }
 
+/// All entries of the first composite index of a policy.
+fn first_composite(policy: &Value) -> Stretch {
+    let rules = Rules::new(&IndexingPolicy::parse(policy).unwrap());
+    let path = rules.composites()[0].id;
+    Stretch { kind: EntryKind::Composite, path, start: vec![], end: vec![0xFF] }
+}
+
 #[test]
 fn composite_entries_are_in_the_order_of_their_index() {
     let mut server = Server::new(Kind::Memory { slices: 1 });
@@ -453,13 +460,7 @@ fn composite_entries_are_in_the_order_of_their_index() {
     server.rebuild_all();
     assert_eq!(server.composites(), 1);
     server.is_settled();
-    let rules = Rules::new(&IndexingPolicy::parse(&policy).unwrap());
-    let stretch = Stretch {
-        kind: EntryKind::Composite,
-        path: rules.composites()[0].id,
-        start: vec![],
-        end: vec![0xFF],
-    };
+    let stretch = first_composite(&policy);
     assert_eq!(server.walk(&stretch, Direction::Forward, 2), ["3", "2", "1", "5", "4"]);
     assert_eq!(server.walk(&stretch, Direction::Backward, 2), ["4", "5", "1", "2", "3"]);
 }
@@ -472,13 +473,7 @@ fn a_touch_moves_an_item_in_a_composite_index_over_its_time() {
     let paths = [json!({"path": "/a"}), json!({"path": "/_ts", "order": "descending"})];
     policy["compositeIndexes"] = json!([paths]);
     server.set_policy(&policy);
-    let rules = Rules::new(&IndexingPolicy::parse(&policy).unwrap());
-    let stretch = Stretch {
-        kind: EntryKind::Composite,
-        path: rules.composites()[0].id,
-        start: vec![],
-        end: vec![0xFF],
-    };
+    let stretch = first_composite(&policy);
     for (second, id) in (1001..).zip(["1", "2", "3", "1", "2"]) {
         server.clock(second);
         server.upsert(json!({"id": id, "pk": id, "a": 1})).unwrap();

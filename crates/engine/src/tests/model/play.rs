@@ -19,12 +19,10 @@ use super::oracle::{Definition, Oracle};
 use super::steps::{Act, Default, History, Place, Step, Ttl, Write};
 use crate::operation::{self, Condition, Indexing, ItemAddress, Operation, Page, Part, WriteItem};
 use crate::reply::Reply;
+use crate::tests::seeds::Outcome;
 use crate::tests::server::{Purge, Server, Ticket, at, change_of_default, partition_key, text};
 
 const UNIQUE: &[&str] = &["/email"];
-
-/// What was wrong.
-pub(super) type Outcome<T = ()> = Result<T, String>;
 
 macro_rules! same {
     ($seen:expr, $expected:expr, $($what:tt)*) => {
