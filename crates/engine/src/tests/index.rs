@@ -18,7 +18,7 @@ use crate::catalog::Container;
 use crate::index::rebuild::{self, Size, Turn};
 use crate::index::walk::{self, Entries, Stretch};
 use crate::keys::{self, EntryKind};
-use crate::operation::{Act, Condition, Indexing, Operation, Replacement};
+use crate::operation::{Act, Condition, ContainerWishes, Indexing, Operation, Replacement};
 use crate::record::Record;
 use crate::reply::Success;
 use crate::scope::Opened;
@@ -70,7 +70,8 @@ impl Server {
 
     pub(super) fn progress(&self) -> u8 {
         let condition = Condition::default();
-        let read = Operation::ReadContainer { at: at(), condition, quota: true };
+        let wishes = ContainerWishes { quota: true, ..ContainerWishes::default() };
+        let read = Operation::ReadContainer { at: at(), condition, wishes };
         self.run(read).unwrap().index_progress.unwrap()
     }
 
