@@ -13,6 +13,7 @@
 mod documents;
 mod naive;
 mod named;
+mod partition;
 mod texts;
 mod world;
 
