@@ -52,6 +52,16 @@ fn store(page: &mut Page, engine: &Engine) {
         ("dayfly_commits_total", "Writes that were committed.", figures.commits),
         ("dayfly_commit_groups_total", "Groups that were written.", figures.groups),
         ("dayfly_redrafts_total", "Drafts that the committer ran again.", figures.redrafts),
+        (
+            "dayfly_slow_scans_total",
+            "Scans that had to step over many deleted rows.",
+            figures.slow_scans,
+        ),
+        (
+            "dayfly_compactions_total",
+            "Compactions that were made because of such scans.",
+            figures.compactions,
+        ),
         ("dayfly_clock_jumps_total", "Jumps of the system's clock that were held.", clock.jumps),
     ];
     for (name, help, value) in counters {
@@ -83,6 +93,18 @@ fn store(page: &mut Page, engine: &Engine) {
         "gauge",
         "How far the system's clock is behind; time stands still until it has caught up.",
         clock.behind_seconds,
+    );
+    page.single(
+        "dayfly_stored_rows",
+        "gauge",
+        "Rows on disk, roughly, with those that are deleted.",
+        figures.rows,
+    );
+    page.single(
+        "dayfly_stored_deleted_rows",
+        "gauge",
+        "Deleted rows that wait on disk for a compaction.",
+        figures.deleted_rows,
     );
     page.single("dayfly_disk_bytes", "gauge", "Bytes on disk.", figures.disk_bytes);
     if let Some(free) = figures.free_bytes {

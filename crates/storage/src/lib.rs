@@ -29,7 +29,7 @@ pub mod tally;
 use bytes::Bytes;
 
 pub use embedded::{Embedded, EmbeddedOptions};
-pub use local::{Backend, Durability, Local, LocalOptions, Probe, Rows, Visit, Writes};
+pub use local::{Backend, Durability, Held, Local, LocalOptions, Probe, Rest, Rows, Visit, Writes};
 pub use memory::{Disk, Memory};
 pub use plan::{
     Basis, Batch, Draft, Job, Plan, Room, Stamp, Ticket, Urgency, View, Write, commit, commit_on,
@@ -190,6 +190,14 @@ pub struct Figures {
     /// The part of it above what a write usually takes: the engine made the
     /// committer wait for a flush or a compaction.
     pub stall_seconds: f64,
+    /// Scans that took long from one key to the next: deleted keys were there.
+    pub slow_scans: u64,
+    /// Compactions that were made because of such scans.
+    pub compactions: u64,
+    /// Rows on disk, roughly, with those that are deleted; 0 in memory.
+    pub rows: u64,
+    /// Deletes that are on disk until a compaction meets them.
+    pub deleted_rows: u64,
     /// Bytes on disk; 0 in memory.
     pub disk_bytes: u64,
     /// Bytes free where the data is, if that is known.

@@ -6,10 +6,13 @@ mod common;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
-use common::{at, deletes, dump, get, put, submit};
+use common::{Change, at, deletes, dump, get, put, submit};
 use dayfly_storage::clock::{AWAY_SECONDS, HandWall, Refused, Step, Wall};
-use dayfly_storage::{Bucket, Durability, Embedded, Error, Local, LocalOptions, Store};
+use dayfly_storage::{
+    Bucket, Direction, Durability, Embedded, Error, KeyRange, Local, LocalOptions, Store,
+};
 
 const HERE: Bucket = Bucket(1);
 
@@ -334,6 +337,52 @@ fn compaction_gives_back_what_was_deleted() {
     store.compact().unwrap();
     assert!(tables() < before / 4, "{} of {before} bytes are left", tables());
     assert_eq!(dump(&store)[0].2.len(), 1);
+}
+
+#[test]
+fn scans_over_many_deletes_ask_for_a_compaction() {
+    let folder = common::quick_folder();
+    let store = open(folder.path());
+    let all = |value: Option<&str>| {
+        let keys = (0..30_000).map(|number| format!("key {number:06}"));
+        let writes = keys.map(|key| (key, value.map(str::to_owned))).collect();
+        submit(&store, HERE, &Change { writes, ..Change::default() }).wait().unwrap();
+    };
+    all(Some("a value"));
+    store.compact().unwrap();
+    assert!(!store.tidy_up().unwrap(), "nothing was deleted");
+    all(None);
+    put(&store, HERE, "key 070000", "the last").unwrap();
+    store.close().unwrap();
+    drop(store);
+
+    let store = open(folder.path());
+    assert_eq!(store.figures().deleted_rows, 30_000);
+    assert!(store.tidy_up().unwrap());
+    let figures = store.figures();
+    assert!(figures.deleted_rows == 0 && figures.rows < 100, "{figures:?}");
+    assert_eq!(figures.compactions, 1);
+    assert_eq!(get(&store, HERE, "key 070000").as_deref(), Some("the last"));
+    assert_eq!(dump(&store)[0].2.len(), 1);
+    assert!(!store.tidy_up().unwrap(), "once is enough");
+}
+
+#[test]
+fn a_stretch_that_was_slow_to_cross_is_leapt_over() {
+    let folder = common::quick_folder();
+    let options = LocalOptions { slow_scan: Duration::ZERO, ..LocalOptions::default() };
+    let store = Local::open(folder.path(), options).unwrap();
+    put(&store, HERE, "z", "1").unwrap();
+    let scan = || {
+        let before = store.figures().slow_scans;
+        let all = KeyRange::prefix(b"");
+        store.snapshot().unwrap().scan(HERE, &all, Direction::Forward, 1).unwrap();
+        store.figures().slow_scans - before
+    };
+    assert_eq!((scan(), scan()), (1, 0));
+    put(&store, HERE, "a", "1").unwrap();
+    submit(&store, HERE, &deletes("a")).wait().unwrap();
+    assert_eq!((scan(), scan()), (1, 0));
 }
 
 /// Text that does not compress well.

@@ -12,6 +12,7 @@ mod common;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use common::{Change, dump, submit};
 use dayfly_storage::clock::{HandWall, Step};
@@ -79,6 +80,7 @@ impl Pair {
             test_clock: true,
             cache_bytes: if seed.is_multiple_of(3) { 0 } else { 20_000 },
             reserve_bytes: 0,
+            slow_scan: Duration::MAX,
             ..LocalOptions::default()
         };
         // Tiny memtables, so that a short history has many tables.
@@ -101,7 +103,9 @@ impl Pair {
 
     fn open(&mut self) {
         let memory = Local::on(Memory::on(&self.disk), self.options.clone());
-        let embedded = Local::embedded(self.folder.clone(), self.options.clone());
+        // Memory leaps over nothing, the disk over all that was seen empty.
+        let leaps = LocalOptions { slow_scan: Duration::ZERO, ..self.options.clone() };
+        let embedded = Local::embedded(self.folder.clone(), leaps);
         self.memory = Some(memory.unwrap_or_else(|error| panic!("{}: {error}", self.place)));
         let embedded = embedded.unwrap_or_else(|error| panic!("{}: {error}", self.place));
         self.embedded = Some(Box::new(embedded));
@@ -217,12 +221,14 @@ impl Pair {
         let index = self.random.index(self.held.len());
         let bucket = Bucket(self.random.below(3));
         let keys: Vec<_> = (0..10).map(|_| self.key()).collect();
-        let all = KeyRange::prefix(b"");
+        let (range, direction) = (self.range(), self.direction());
         let shown = self.held[index].each_ref().map(|snapshot| {
             let get = |key: &String| snapshot.get(bucket, key.as_bytes()).unwrap();
             let gets: Vec<_> = keys.iter().map(get).collect();
+            let all = KeyRange::prefix(b"");
             let pairs = snapshot.scan(bucket, &all, Direction::Backward, usize::MAX);
-            (snapshot.now(), snapshot.head(bucket), gets, pairs)
+            let some = snapshot.scan(bucket, &range, direction, 3);
+            (snapshot.now(), snapshot.head(bucket), gets, pairs, some)
         });
         assert_eq!(shown[0], shown[1], "{}", self.place);
         if self.random.below(3) == 0 {

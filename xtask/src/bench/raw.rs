@@ -35,8 +35,19 @@ const HEAD_BYTES: usize = 57;
 const FIGURES: u8 = 7;
 const FIGURES_BYTES: usize = 128;
 
+/// What a row that counts the items with a path holds.
+const COUNT_BYTES: usize = 10;
+
 /// What a feed row has before the item's name.
 const FEED_BYTES: usize = 31;
+
+/// What an entry of the index has before the item's name, and how much of a
+/// long value is in its key.
+const ENTRY_BYTES: usize = 11;
+const VALUE_BYTES_MAX: usize = 512;
+
+/// The paths of an item: each has an entry, and a row that counts.
+const PATHS: [u8; 4] = *b"inpt";
 
 /// What a purge cursor holds.
 const CURSOR_BYTES: usize = 8;
@@ -128,6 +139,9 @@ impl Raw {
         for level in 0..FIGURES {
             batch.insert(&self.rows, key(b'l', &[level; 10]), [level; FIGURES_BYTES]);
         }
+        for path in PATHS {
+            batch.insert(&self.rows, key(b'n', &[path; 8]), [path; COUNT_BYTES]);
+        }
         batch.insert(&self.rows, [&SYSTEM[..], b"head", &BUCKET].concat(), [0; HEAD_BYTES]);
         batch.insert(&self.rows, [&SYSTEM[..], b"clock lease"].concat(), [0; 8]);
     }
@@ -144,6 +158,10 @@ impl Raw {
                 batch.remove(&self.rows, key(b'i', &name(removed)));
                 batch.remove(&self.rows, key(b'r', &version));
                 batch.remove(&self.rows, key(b'f', &version));
+                let json = self.items.json(removed, 0, Mix::Create.bytes(removed));
+                for entry in entries(removed, &json) {
+                    batch.remove(&self.rows, entry);
+                }
                 removed += 1;
             }
             batch.insert(&self.rows, key(b'q', b""), [0; CURSOR_BYTES]);
@@ -153,7 +171,7 @@ impl Raw {
         Ok(items as f64 / started.elapsed().as_secs_f64())
     }
 
-    /// Record, entry by RID, feed row.
+    /// Record, entry by RID, feed row, entries of the index.
     fn create(&self, batch: &mut OwnedWriteBatch, mix: Mix, number: u64) {
         let name = name(number);
         let version = (number << 12).to_be_bytes();
@@ -161,9 +179,12 @@ impl Raw {
         batch.insert(&self.rows, key(b'i', &name), record(number, &json));
         batch.insert(&self.rows, key(b'r', &version), name.clone());
         batch.insert(&self.rows, key(b'f', &version), [&[0; FEED_BYTES][..], &name].concat());
+        for entry in entries(number, &json) {
+            batch.insert(&self.rows, entry, [&[0; ENTRY_BYTES][..], &name].concat());
+        }
     }
 
-    /// Record, and a new feed row instead of the old one.
+    /// Record, and a new feed row and entry of the text instead of the old ones.
     fn replace(&self, batch: &mut OwnedWriteBatch, number: u64, version: u64) {
         let name = name(number);
         let json = self.items.json(number, version, Mix::Replace.bytes(number));
@@ -171,6 +192,10 @@ impl Raw {
         batch.remove(&self.rows, key(b'f', &(number << 12).to_be_bytes()));
         let row = [&[0; FEED_BYTES][..], &name].concat();
         batch.insert(&self.rows, key(b'f', &(version << 12).to_be_bytes()), row);
+        let before = self.items.json(number, 0, Mix::Replace.bytes(number));
+        batch.remove(&self.rows, entry(b't', text(&before), number));
+        let row = [&[0; ENTRY_BYTES][..], &name].concat();
+        batch.insert(&self.rows, entry(b't', text(&json), number), row);
     }
 }
 
@@ -183,6 +208,29 @@ fn name(number: u64) -> Vec<u8> {
     }
     name.extend_from_slice(id(number).as_bytes());
     name
+}
+
+/// The keys of an item's entries, by id, number, partition key and text.
+fn entries(number: u64, json: &str) -> [Vec<u8>; 4] {
+    let [by_id, by_number, by_key, by_text] = PATHS;
+    [
+        entry(by_id, id(number).as_bytes(), number),
+        entry(by_number, &number.to_be_bytes(), number),
+        entry(by_key, partition_key(number).as_bytes(), number),
+        entry(by_text, text(json), number),
+    ]
+}
+
+/// Path, type, value, an end, and the number of the item.
+fn entry(path: u8, value: &[u8], number: u64) -> Vec<u8> {
+    let value = [&b"s"[..], value, &[0, 0]].concat();
+    let value = value.get(..VALUE_BYTES_MAX).unwrap_or(&value);
+    key(b'k', &[&[path; 8][..], value, &(number << 12).to_be_bytes()].concat())
+}
+
+/// The text of an item.
+fn text(json: &str) -> &[u8] {
+    json.split_once("\"text\":\"").map_or("", |(_, text)| text).as_bytes()
 }
 
 fn key(tag: u8, rest: &[u8]) -> Vec<u8> {

@@ -116,6 +116,7 @@ fn plan(answer: &Value) -> String {
     rows.push(row("entries", format!("{}, {} of them dead", count(entries), count(dead))));
     rows.push(row("items", format!("{}, {}", items(&read["items"]), bytes(&read["bytes"]))));
     rows.push(row("in memory", in_memory(memory)));
+    rows.push(row("stored", stored(&answer["storage"])));
     rows.push(row("answer", rows_told(&answer["answer"])));
     rows.push(row("charge", format!("{} RU", answer["charge"].as_f64().unwrap_or_default())));
     table(&rows, &[]) + &indexes(access)
@@ -126,6 +127,12 @@ fn in_memory(memory: &Value) -> String {
         None | Some("nothing") => "nothing".to_owned(),
         Some(what) => format!("{} {what}, {}", count(&memory["count"]), bytes(&memory["bytes"])),
     }
+}
+
+/// Deleted rows are in the way of a scan until they are compacted.
+fn stored(storage: &Value) -> String {
+    let (rows, deleted) = (count(&storage["rows"]), count(&storage["deletedRows"]));
+    format!("{rows} rows in all, {deleted} of them deleted")
 }
 
 fn rows_told(answer: &Value) -> String {
@@ -199,6 +206,7 @@ mod tests {
             },
             "read": {"entries": 7, "dead": 1, "items": 6, "bytes": 1536},
             "memory": {"holds": "sorted rows", "count": 6, "bytes": 480},
+            "storage": {"rows": 90, "deletedRows": 9},
             "answer": {"rows": 6, "bytes": 35, "more": true},
         });
         assert_eq!(
@@ -210,6 +218,7 @@ mod tests {
              entries     7, 1 of them dead\n\
              items       6 items, 1.5 KB\n\
              in memory   6 sorted rows, 480 B\n\
+             stored      90 rows in all, 9 of them deleted\n\
              answer      6 rows, 35 B, and more on other pages\n\
              charge      3.81 RU\n\
              \n\

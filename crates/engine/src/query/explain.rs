@@ -5,7 +5,7 @@
 
 use dayfly_model::charge::rounded;
 use dayfly_sql::run::{Held, Holds, Span};
-use dayfly_storage::Direction;
+use dayfly_storage::{Direction, Figures};
 use serde_json::{Value, json};
 
 use super::choose::{Way, Why};
@@ -26,14 +26,14 @@ const CONDITION_MAX: usize = 1_000;
 pub(crate) fn explain(shared: &Shared, opened: &Opened, asked: &QueryItems) -> Reply {
     match run(shared, opened, asked) {
         Ok(ran) => {
-            let body = told(&ran, opened).to_string();
+            let body = told(&ran, opened, &shared.store.figures()).to_string();
             Reply::ok(Success::new(200, body), opened.now(), ran.charge_ru).at(ran.place)
         }
         Err(error) => opened.failed(error).at(opened.place()),
     }
 }
 
-fn told(ran: &Ran, opened: &Opened) -> Value {
+fn told(ran: &Ran, opened: &Opened, store: &Figures) -> Value {
     let figures = &ran.figures;
     json!({
         "now": opened.now().0,
@@ -50,6 +50,7 @@ fn told(ran: &Ran, opened: &Opened) -> Value {
             "bytes": figures.row_bytes,
             "more": ran.continuation.is_some(),
         },
+        "storage": { "rows": store.rows, "deletedRows": store.deleted_rows },
         "charge": rounded(ran.charge_ru),
     })
 }

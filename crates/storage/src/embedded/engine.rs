@@ -14,7 +14,7 @@ use fjall::{
 
 use super::EmbeddedOptions;
 use super::folder::Folder;
-use crate::local::{Durability, Rows, Visit, Writes};
+use crate::local::{Durability, Held, Rows, Visit, Writes};
 use crate::{Direction, Error, Result};
 
 /// Where the rows are, among fjall's keyspaces.
@@ -32,6 +32,9 @@ const TABLE_BYTES_MIN: u64 = 1024 * 1024;
 
 /// What is read and unpacked for one record: about two of 1 KB.
 const BLOCK_BYTES: u32 = 2 * 1024;
+
+/// fjall has seven levels. Deletes go when they come to the last.
+const LAST_LEVEL: usize = 6;
 
 /// How many snapshots fjall closes before it sees which are still open.
 const SNAPSHOTS_UNTIL_NOTICED: usize = 10_000;
@@ -139,6 +142,29 @@ impl Engine {
         compacted.map_err(|error| failed(error.into()))
     }
 
+    /// Brings some of what is above the last level a step towards it, where
+    /// deletes go. `false`: there is nothing above it. fjall's strategy does so
+    /// by itself with levels that may hold nothing.
+    pub(super) fn sink(&self) -> Result<bool> {
+        let above = (0..LAST_LEVEL).any(|level| self.rows.tree.level_table_count(level) != Some(0));
+        if above {
+            let strategy =
+                leveled(self.table_bytes).with_l0_threshold(0).with_level_ratio_policy(vec![0.0]);
+            let compacted = self.rows.tree.compact(Arc::new(strategy), self.past());
+            compacted.map_err(|error| failed(error.into()))?;
+        }
+        Ok(above)
+    }
+
+    pub(super) fn tables(&self) -> usize {
+        self.rows.tree.table_count()
+    }
+
+    pub(super) fn held(&self) -> Held {
+        let tree = &self.rows.tree;
+        Held { rows: tree.approximate_len() as u64, deleted: tree.tombstone_count() }
+    }
+
     /// Lets compactions drop what is deleted. fjall forgets over a restart
     /// which writes nobody looks back at, and finds out after this many
     /// snapshots; until then a compaction on a full disk frees nothing.
@@ -158,13 +184,16 @@ impl Engine {
     }
 }
 
+/// Small tables, so that a compaction needs little room on the disk.
+fn leveled(table_bytes: u64) -> Leveled {
+    Leveled::default().with_table_target_size(table_bytes)
+}
+
 fn keyspace_options(table_bytes: u64) -> KeyspaceCreateOptions {
-    // Small tables, so that a compaction needs little room on the disk.
-    let leveled = Leveled::default().with_table_target_size(table_bytes);
     let bloom = FilterPolicyEntry::Bloom(BloomConstructionPolicy::BitsPerKey(10.0));
     KeyspaceCreateOptions::default()
         .max_memtable_size(u64::MAX)
-        .compaction_strategy(Arc::new(leveled))
+        .compaction_strategy(Arc::new(leveled(table_bytes)))
         .filter_policy(FilterPolicy::all(bloom))
         .data_block_compression_policy(CompressionPolicy::all(fjall::CompressionType::Lz4))
         .data_block_size_policy(BlockSizePolicy::all(BLOCK_BYTES))

@@ -24,7 +24,7 @@ use std::time::Duration;
 use engine::{Engine, Frozen};
 use folder::Folder;
 
-use crate::local::{Backend, Durability, Local, LocalOptions, Writes};
+use crate::local::{Backend, Durability, Held, Local, LocalOptions, Rest, Writes};
 use crate::{Error, Result};
 
 /// How often to look whether the engine has caught up, and how often at most
@@ -34,6 +34,14 @@ const LOOKS_MAX: u32 = 12_000;
 
 /// After so many looks a compaction of everything is tried.
 const LOOKS_UNTIL_STUCK: u32 = 400;
+
+/// How many steps a compaction takes at most: a table comes down some levels,
+/// and others come while it does.
+const STEPS_PER_TABLE: usize = 4;
+const STEPS_MIN: usize = 64;
+
+/// Up to this many rows are compacted in one step: no close waits long for it.
+const WHOLE_ROWS_MAX: u64 = 4_000_000;
 
 /// Where the data is, and how much memory it may take.
 #[derive(Clone, Debug)]
@@ -169,7 +177,32 @@ impl Backend for Embedded {
     fn compact(&self) -> Result<()> {
         let engine = self.engine()?;
         self.flush(&engine)?;
+        engine.notice_the_past();
         engine.compact_all()
+    }
+
+    fn tidy(&self, rest: &mut Rest<'_>) -> Result<()> {
+        let engine = self.engine()?;
+        self.flush(&engine)?;
+        engine.notice_the_past();
+        let steps_max = STEPS_PER_TABLE * engine.tables() + STEPS_MIN;
+        let mut steps = 0;
+        while steps < steps_max && engine.sink()? {
+            steps += 1;
+            if rest().is_break() {
+                return Ok(());
+            }
+        }
+        // What came to the last level without a merge is still there.
+        let held = engine.held();
+        if held.is_worth_compacting() && held.rows <= WHOLE_ROWS_MAX {
+            engine.compact_all()?;
+        }
+        Ok(())
+    }
+
+    fn held(&self) -> Held {
+        self.engine().map(|engine| engine.held()).unwrap_or_default()
     }
 
     fn release(&self) -> Result<()> {

@@ -26,6 +26,18 @@ pub enum Durability {
     Relaxed,
 }
 
+/// What a backend holds, roughly.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Held {
+    /// Rows on disk, with those that are deleted.
+    pub rows: u64,
+    /// Deletes on disk, which go in a compaction.
+    pub deleted: u64,
+}
+
+/// Called between the steps of a long work; says whether to go on.
+pub type Rest<'a> = dyn FnMut() -> ControlFlow<()> + 'a;
+
 /// Ordered bytes.
 pub trait Backend: Send + Sync + 'static {
     /// What [`Backend::rows`] gives.
@@ -58,6 +70,17 @@ pub trait Backend: Send + Sync + 'static {
 
     /// Merges what deletes and overwrites left behind. Long.
     fn compact(&self) -> Result<()>;
+
+    /// Removes what deletes left behind, step by step, each with little room on
+    /// the disk. After each step it calls `rest`, which may wait, or stop it.
+    fn tidy(&self, _rest: &mut Rest<'_>) -> Result<()> {
+        Ok(())
+    }
+
+    /// What there is to compact.
+    fn held(&self) -> Held {
+        Held::default()
+    }
 
     /// Gives back the room of what no snapshot can reach any more. Called
     /// after `compact`, when a newer snapshot is published, and while the

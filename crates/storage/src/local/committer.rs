@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use super::backend::{Backend, Durability, Writes};
 use super::group::{Group, Overlay, settle};
-use super::reader::{Published, Reader};
+use super::reader::Published;
 use super::system::{self, Heads};
 use super::{Phase, Shared, Turn, instant, lock};
 use crate::{Error, Job, Result, Room};
@@ -83,8 +83,7 @@ impl<B: Backend> Shared<B> {
         let published = state.published()?;
         turn.generation += 1;
         let now = state.clock.begin();
-        let base = Reader { published, records: Arc::clone(&self.records), now };
-        Ok(Group::new(base, turn.generation, turn.opened))
+        Ok(Group::new(self.reader(published, now), turn.generation, turn.opened))
     }
 
     fn refuse_waiting(&self, error: &Error) {
@@ -112,6 +111,7 @@ impl<B: Backend> Shared<B> {
         for (bucket, head) in &heads {
             system::put_head(&mut writes, *bucket, head);
         }
+        self.gaps.compare(generation, &writes);
         let outcome = self.write_group(writes, started).and_then(|()| {
             self.publish(generation, |mut known| {
                 for (bucket, head) in heads {
@@ -227,6 +227,7 @@ impl<B: Backend> Shared<B> {
         turn.opened = loaded.opened + 1;
         turn.generation += 1;
         self.records.empty();
+        self.gaps.forget(turn.generation);
         let latest = loaded.heads.values().map(|head| head.ts).max().unwrap_or(0);
         let lease = {
             let clock = &mut lock(&self.state).clock;

@@ -22,6 +22,7 @@ pub(super) struct Counts {
     commit_nanos: AtomicU64,
     stall_nanos: AtomicU64,
     average_nanos: AtomicU64,
+    compactions: AtomicU64,
 }
 
 impl Counts {
@@ -31,6 +32,10 @@ impl Counts {
 
     pub(super) fn redrafted(&self, redrafts: u64) {
         self.redrafts.fetch_add(redrafts, Ordering::Relaxed);
+    }
+
+    pub(super) fn compacted(&self) {
+        self.compactions.fetch_add(1, Ordering::Relaxed);
     }
 
     /// A group was written in `took`. Only one thread at a time says so.
@@ -54,8 +59,8 @@ impl Counts {
             redrafts: self.redrafts.load(Ordering::Relaxed),
             commit_seconds: seconds(&self.commit_nanos),
             stall_seconds: seconds(&self.stall_nanos),
-            disk_bytes: 0,
-            free_bytes: None,
+            compactions: self.compactions.load(Ordering::Relaxed),
+            ..Figures::default()
         }
     }
 }

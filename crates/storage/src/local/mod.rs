@@ -14,28 +14,34 @@ mod backend;
 mod cache;
 mod committer;
 mod counts;
+mod gaps;
 mod group;
 mod queue;
 mod reader;
 mod space;
 mod store;
 mod system;
+mod tidy;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-pub use backend::{Backend, Durability, Rows, Visit, Writes};
+pub use backend::{Backend, Durability, Held, Rest, Rows, Visit, Writes};
 pub use space::Probe;
 
 use crate::clock::{Clock, SystemWall, Wall};
-use crate::{Error, Result};
+use crate::{Error, Result, Second};
 
 /// How much room a store keeps free by default.
 const RESERVE_BYTES: u64 = 64 * 1024 * 1024;
 
 /// How large the record cache may grow by default.
 const CACHE_BYTES: u64 = 192 * 1024 * 1024;
+
+/// What a scan may take from one key to the next, by default, before it is
+/// remembered that there is nothing between them.
+const SLOW_SCAN: Duration = Duration::from_millis(1);
 
 /// How a store in this process behaves.
 #[derive(Clone)]
@@ -47,6 +53,9 @@ pub struct LocalOptions {
     pub durability: Durability,
     /// How large the record cache may grow; 0 for none.
     pub cache_bytes: u64,
+    /// What a scan may take from one key to the next before it is remembered
+    /// that there is nothing between them.
+    pub slow_scan: Duration,
     /// How much room to keep free on the disk; below it, writes that grow are
     /// refused with [`Error::Full`].
     pub reserve_bytes: u64,
@@ -64,6 +73,7 @@ impl Default for LocalOptions {
             manual: false,
             durability: Durability::Sync,
             cache_bytes: CACHE_BYTES,
+            slow_scan: SLOW_SCAN,
             reserve_bytes: RESERVE_BYTES,
             free_bytes: None,
             wall: Arc::new(SystemWall),
@@ -78,7 +88,7 @@ impl Default for LocalOptions {
 /// leave it; [`close`](crate::Store::close) also makes the next opening quick.
 pub struct Local<B: Backend> {
     shared: Arc<Shared<B>>,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
 impl<B: Backend> Local<B> {
@@ -87,8 +97,12 @@ impl<B: Backend> Local<B> {
         let manual = options.manual;
         let shared = Arc::new(Shared::new(backend, options));
         shared.load(&mut lock(&shared.turn))?;
-        let thread = if manual { None } else { Some(start(Arc::clone(&shared))?) };
-        Ok(Local { shared, thread: Mutex::new(thread) })
+        let mut threads = Vec::new();
+        if !manual {
+            threads.push(start("committer", &shared, Shared::run)?);
+            threads.push(start("compactor", &shared, Shared::keep_tidy)?);
+        }
+        Ok(Local { shared, threads: Mutex::new(threads) })
     }
 
     /// In manual mode: begins a group with the writes that wait. They are
@@ -105,12 +119,19 @@ impl<B: Backend> Local<B> {
         committer::settle_all(settled);
     }
 
+    /// What the compactor does when scans were slow: compacts, if deletes are a
+    /// good part of all rows. Returns whether it did.
+    pub fn tidy_up(&self) -> Result<bool> {
+        self.shared.tidy_up()
+    }
+
     /// Takes no more writes, and waits for those that wait.
     fn drain(&self) {
         self.shared.queue.close();
-        if let Some(thread) = lock(&self.thread).take() {
+        self.shared.tidy.close();
+        for thread in lock(&self.threads).drain(..) {
             // The committer catches what its plans throw; if it died all the
-            // same, the tickets know.
+            // same, the tickets know. Nobody waits for the compactor.
             let _ = thread.join();
         }
         while self.shared.queue.wait() {
@@ -125,11 +146,16 @@ impl<B: Backend> Drop for Local<B> {
     }
 }
 
-fn start<B: Backend>(shared: Arc<Shared<B>>) -> Result<JoinHandle<()>> {
+fn start<B: Backend>(
+    name: &str,
+    shared: &Arc<Shared<B>>,
+    run: fn(&Shared<B>),
+) -> Result<JoinHandle<()>> {
+    let shared = Arc::clone(shared);
     std::thread::Builder::new()
-        .name("committer".to_owned())
-        .spawn(move || shared.run())
-        .map_err(|error| Error::Unavailable(format!("the committer did not start: {error}")))
+        .name(name.to_owned())
+        .spawn(move || run(&shared))
+        .map_err(|error| Error::Unavailable(format!("the {name} did not start: {error}")))
 }
 
 /// What the committer and the callers share.
@@ -140,6 +166,8 @@ struct Shared<B: Backend> {
     turn: Mutex<Turn<B::Rows>>,
     queue: queue::Queue,
     records: Arc<cache::Records>,
+    gaps: Arc<gaps::Gaps>,
+    tidy: tidy::Tidy,
     space: space::Space,
     counts: counts::Counts,
 }
@@ -153,10 +181,22 @@ impl<B: Backend> Shared<B> {
             turn: Mutex::new(Turn { group: None, generation: 0, opened: 0 }),
             queue: queue::Queue::default(),
             records: Arc::new(cache::Records::new(options.cache_bytes)),
+            gaps: Arc::new(gaps::Gaps::new(options.slow_scan)),
+            tidy: tidy::Tidy::default(),
             space: space::Space::new(options.reserve_bytes),
             counts: counts::Counts::default(),
             options,
         }
+    }
+
+    /// What is published, for a reader at a time.
+    fn reader(
+        &self,
+        published: Arc<reader::Published<B::Rows>>,
+        now: Second,
+    ) -> reader::Reader<B::Rows> {
+        let (records, gaps) = (Arc::clone(&self.records), Arc::clone(&self.gaps));
+        reader::Reader { published, records, gaps, now }
     }
 
     fn free_bytes(&self) -> Option<u64> {

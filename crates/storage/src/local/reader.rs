@@ -8,6 +8,7 @@ use bytes::Bytes;
 
 use super::backend::{Rows, Writes};
 use super::cache::Records;
+use super::gaps::{Gaps, Watch};
 use super::system::{BUCKET_BYTES, Heads, physical};
 use crate::plan::fingerprint;
 use crate::{Bucket, Direction, Head, KEY_BYTES_MAX, KeyRange, Pair, Result, Second, Snapshot};
@@ -23,6 +24,7 @@ pub(super) struct Published<R> {
 pub(super) struct Reader<R> {
     pub(super) published: Arc<Published<R>>,
     pub(super) records: Arc<Records>,
+    pub(super) gaps: Arc<Gaps>,
     pub(super) now: Second,
 }
 
@@ -42,9 +44,22 @@ impl<R: Rows> Reader<R> {
         let (start, end) = (physical(bucket, &range.start), physical(bucket, &range.end));
         let newer = writes.range(start.clone()..end.clone());
         let mut merge = Merge { newer: Newer::new(newer, direction), pairs: Vec::new(), limit };
-        self.published
-            .rows
-            .scan(&start, &end, direction, &mut |key, value| merge.older(key, value))?;
+        let generation = self.published.generation;
+        for stretch in self.gaps.rest((start, end), generation, direction) {
+            let mut watch = Watch::new(&self.gaps, &stretch, generation, direction);
+            let mut ended = true;
+            let (start, end) = &stretch;
+            self.published.rows.scan(start, end, direction, &mut |key, value| {
+                watch.met(&key);
+                let flow = merge.older(key, value);
+                ended = flow.is_continue();
+                flow
+            })?;
+            if !ended {
+                break;
+            }
+            watch.ended();
+        }
         Ok(merge.finish())
     }
 }

@@ -1,7 +1,5 @@
 //! The [`Store`] contract, on a [`Local`].
 
-use std::sync::Arc;
-
 use super::backend::{Backend, Durability, Writes};
 use super::group::settle;
 use super::reader::Reader;
@@ -75,9 +73,13 @@ impl<B: Backend> Store for Local<B> {
     }
 
     fn figures(&self) -> Figures {
+        let held = self.shared.backend.held();
         Figures {
             disk_bytes: self.shared.backend.disk_bytes(),
             free_bytes: self.shared.free_bytes(),
+            rows: held.rows,
+            deleted_rows: held.deleted,
+            slow_scans: self.shared.gaps.slow_count(),
             ..self.shared.counts.figures()
         }
     }
@@ -118,8 +120,7 @@ impl<B: Backend> Shared<B> {
                 let mut state = lock(&self.state);
                 match (state.published(), state.clock.now()) {
                     (Ok(published), Ok(now)) => {
-                        let records = Arc::clone(&self.records);
-                        return Ok(Reader { published, records, now });
+                        return Ok(self.reader(published, now));
                     }
                     (Ok(_), Err(LeaseNeeded)) => true,
                     (Err(_), _) => false,
@@ -186,12 +187,12 @@ impl<B: Backend> Shared<B> {
         turn.generation += 1;
         let generation = turn.generation;
         let published = lock(&self.state).published()?;
-        let reader = Reader { published, records: Arc::clone(&self.records), now: 0 };
-        let Alone { writes, forgets } = draw(&reader, generation)?;
+        let Alone { writes, forgets } = draw(&self.reader(published, 0), generation)?;
         let count = writes.len();
         if count == 0 {
             return Ok(0);
         }
+        self.gaps.compare(generation, &writes);
         let prepared = self.backend.prepare();
         let applied = prepared.and_then(|()| self.backend.apply(writes, self.options.durability));
         let outcome = applied.and_then(|()| {
@@ -201,11 +202,16 @@ impl<B: Backend> Shared<B> {
         outcome.inspect_err(|error| self.failed(&mut turn, error.clone())).map(|()| count)
     }
 
-    /// Compacts while everything else goes on. What the engine replaced stays
-    /// on disk for the snapshots that read it, so a newer one is published.
+    /// Compacts while everything else goes on.
     fn compact(&self) -> Result<()> {
         self.open()?;
         self.backend.compact()?;
+        self.show_anew()
+    }
+
+    /// Publishes what is there once more, so that nobody reads what a
+    /// compaction replaced, and its room can be given back.
+    pub(super) fn show_anew(&self) -> Result<()> {
         {
             let mut turn = lock(&self.turn);
             let lease = lock(&self.state).clock.next_lease();
@@ -245,6 +251,7 @@ impl<B: Backend> Shared<B> {
 
     fn tick(&self) -> Result<()> {
         self.open()?;
+        self.tidy.look(self.gaps.slow_count());
         let mut turn = lock(&self.turn);
         let due = lock(&self.state).clock.lease_due();
         match due {
