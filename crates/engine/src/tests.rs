@@ -6,6 +6,7 @@ mod model;
 mod purge;
 mod queries;
 mod random;
+mod rename;
 mod seeds;
 mod server;
 mod touch;

@@ -19,6 +19,7 @@ mod forged;
 mod merge;
 mod naive;
 mod named;
+mod partition;
 mod parts;
 mod texts;
 mod ways;
