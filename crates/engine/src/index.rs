@@ -101,12 +101,7 @@ impl Source {
 
     fn derive(&self, recipe: &Recipe, ts: Timestamp) -> Result<Indexed> {
         let rules = recipe.rules();
-        let is_in = match self.indexing {
-            Indexing::ByPolicy => rules.is_automatic(),
-            Indexing::Include => true,
-            Indexing::Exclude => false,
-        };
-        if !rules.is_on() || !is_in {
+        if !rules.is_on() || self.indexing == Indexing::Exclude {
             return Ok(Indexed { is_left_out: rules.is_on(), ..Indexed::default() });
         }
         let terms = Arc::new(recipe.terms(&self.text, ts)?);

@@ -119,8 +119,8 @@ fn run(shared: &Shared, opened: &Opened, asked: &QueryItems) -> Result<Ran> {
     let program = Program::compile(&request, container.computed()?)?;
     let Reach { place, segments, partitions, key } = reach::reach(opened, &request, &asked.part)?;
     opened.check_session(&place)?;
-    let several = place.ranges.len() > 1 && !asked.part.is_scoped();
-    if several && !asked.cross_partition && program.reads_items() {
+    if crosses(opened, asked, &place, partitions) && !asked.cross_partition && program.reads_items()
+    {
         return Err(cross_partition());
     }
     check_needs(shared, opened, asked, &program)?;
@@ -143,7 +143,7 @@ fn run(shared: &Shared, opened: &Opened, asked: &QueryItems) -> Result<Ran> {
         let said = key.as_ref().map_or_else(Said::nothing, said);
         let chooser = Chooser { opened, index: &shared.index, said };
         if let Some(form) = asked.advice {
-            advice = Some((form, advice::advise(opened, &shared.index, &program)?));
+            advice = Some((form, advice::advise(opened, &shared.index, &program, &asked.part)?));
         }
         let page = new_page(None, false);
         let known = known::answer(&chooser, &program, &asked.part, &segments, page, &mut figures)?;
@@ -173,6 +173,19 @@ fn run(shared: &Shared, opened: &Opened, asked: &QueryItems) -> Result<Ran> {
         taken,
         advice,
     })
+}
+
+/// Whether a query goes over partitions that neither the request nor its filter
+/// names. That the container has but one range, for now, is no excuse.
+fn crosses(
+    opened: &Opened,
+    asked: &QueryItems,
+    place: &reply::Place,
+    partitions: Option<usize>,
+) -> bool {
+    let is_divided = !opened.container.definition().partition_key.system_key;
+    let is_open = is_divided && partitions.is_none();
+    !asked.part.is_scoped() && (is_open || place.ranges.len() > 1)
 }
 
 /// Refuses what the service refuses without an index.

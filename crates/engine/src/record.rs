@@ -328,6 +328,20 @@ impl Record {
         }
     }
 
+    /// Writes this version as `old` under another id. What says where the item
+    /// stands is removed and written again: the last word on a row counts.
+    pub(crate) fn put_moved(
+        &self,
+        (old, before, from): (&Record, &Indexed, &ItemKey),
+        batch: &mut Batch,
+        partition: &Partition,
+        key: &ItemKey,
+        indexed: &Indexed,
+    ) {
+        old.bury(batch, from, before);
+        self.put(batch, partition, key, indexed);
+    }
+
     /// Buries the item, which stands at `key`.
     pub(crate) fn bury(&self, batch: &mut Batch, key: &ItemKey, indexed: &Indexed) {
         let mut gone = Notes::default();

@@ -6,6 +6,8 @@ mod model;
 mod purge;
 mod queries;
 mod random;
+mod rename;
+mod seeds;
 mod server;
 mod touch;
 mod watched;

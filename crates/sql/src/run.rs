@@ -3,11 +3,13 @@
 //! ```text
 //! compile.rs     a tree and the values of its parameters -> program.rs
 //! extract.rs     an item's text -> the values at the paths that the program reads
-//! evaluate.rs    expressions over those values
+//! evaluate.rs    expressions over those values, with operators.rs
+//! budget.rs      what a run may cost
 //! rows.rs        FROM, JOIN and WHERE: an item -> its rows; subqueries
 //! stage.rs       subqueries that need all items before their first row
 //! aggregate.rs   COUNT, SUM and their like; groups
 //! page.rs        rows -> one page of the answer
+//! place.rs       where a page of a sorted answer ends
 //! values.rs      computed properties by themselves
 //! sieve.rs       what an index can say of the items that a query wants, and span.rs
 //!                the same for people
@@ -18,10 +20,13 @@
 //! proposed them, or whether they are alive: an item that is brought counts.
 
 mod aggregate;
+mod budget;
 mod compile;
 mod evaluate;
 mod extract;
+mod operators;
 mod page;
+mod place;
 mod program;
 mod rows;
 mod sieve;
@@ -31,7 +36,8 @@ mod values;
 
 use dayfly_model::value::Value;
 
-pub use self::page::{Added, After, Finished, Held, Holds, Limits, Page, Resume, SortPlace};
+pub use self::page::{Added, Finished, Held, Holds, Limits, Page, Resume};
+pub use self::place::{After, SortPlace};
 pub use self::program::{OrderKey, Program, Style};
 pub use self::sieve::{Fact, IndexStep, Sieve, Span};
 pub use self::values::Values;

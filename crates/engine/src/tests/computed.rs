@@ -6,9 +6,8 @@ use dayfly_model::indexing::rules::Rules;
 use serde_json::{Value, json};
 
 use super::index::only;
-use super::server::{Crash, Kind, Server, at};
+use super::server::{Crash, Kind, Server};
 use crate::index::rebuild::Turn;
-use crate::operation::{Operation, Page, Part, QueryItems};
 
 /// What random histories compute. The last one depends on what the server adds.
 pub(super) const QUERIES: [&str; 4] = [
@@ -84,18 +83,7 @@ fn computed_name(query: &str, id: u32) -> String {
 
 impl Server {
     fn query(&self, query: &str) -> Value {
-        let asked = QueryItems {
-            at: at(),
-            query: json!({"query": query}).to_string().into_bytes(),
-            part: Part::default(),
-            page: Page { limit: Some(1000), continuation: None },
-            cross_partition: true,
-            scan: false,
-            ..QueryItems::default()
-        };
-        let success = self.run(Operation::QueryItems(asked)).unwrap();
-        let mut answer: Value = serde_json::from_slice(&success.body.to_vec()).unwrap();
-        answer["Documents"].take()
+        self.page(query, 1000, None).0.into()
     }
 
     /// Queries see what `query` says, by whichever way.

@@ -19,7 +19,7 @@ use crate::catalog::Container;
 use crate::index::rebuild::{self, Size, Turn};
 use crate::index::walk::{self, Entries, Stretch};
 use crate::keys::{self, EntryKind};
-use crate::operation::{Act, Condition, Indexing, Operation, Replacement};
+use crate::operation::{Act, Condition, ContainerWishes, Indexing, Operation, Replacement};
 use crate::record::Record;
 use crate::reply::Success;
 use crate::scope::Opened;
@@ -71,7 +71,8 @@ impl Server {
 
     pub(super) fn progress(&self) -> u8 {
         let condition = Condition::default();
-        let read = Operation::ReadContainer { at: at(), condition, quota: true };
+        let wishes = ContainerWishes { quota: true, ..ContainerWishes::default() };
+        let read = Operation::ReadContainer { at: at(), condition, wishes };
         self.run(read).unwrap().index_progress.unwrap()
     }
 
@@ -169,10 +170,7 @@ fn derived(
     let mut expected = Vec::new();
     for (_, row) in rows {
         let record = crate::record::Record::decode(row).unwrap();
-        let by_policy = container.definition().indexing.automatic;
-        if record.indexing == Indexing::Exclude
-            || record.indexing == Indexing::ByPolicy && !by_policy
-        {
+        if record.indexing == Indexing::Exclude {
             continue;
         }
         let text = std::str::from_utf8(record.text()).unwrap();
@@ -318,18 +316,17 @@ fn a_request_may_leave_an_item_out_of_the_index() {
     assert_eq!(server.found("a"), ["1", "3"]);
     assert!(!server.is_indexed("a"), "an item is missing");
     server.is_settled();
-    assert_eq!(server.set_policy(&json!({"automatic": false})), 0);
+    assert_eq!(server.set_policy(&only(&["a"])), 0);
     server.rebuild_all();
-    assert_eq!(server.found("a"), ["3"]);
+    assert_eq!(server.found("a"), ["1", "3"], "another policy leaves out the same items");
     server.is_settled();
     // The next write decides anew.
-    server.run(directed(&item("1"), Indexing::Include)).unwrap();
     server.run(directed(&item("2"), Indexing::Include)).unwrap();
     assert_eq!(server.found("a"), ["1", "2", "3"]);
     assert!(server.is_indexed("a"));
     server.is_settled();
     server.run(write(Act::Delete("1".to_owned()), "\"x\"")).unwrap();
-    server.run(directed(&item("2"), Indexing::ByPolicy)).unwrap();
+    server.run(directed(&item("2"), Indexing::Exclude)).unwrap();
     assert!(!server.is_indexed("a"));
     server.run(write(Act::Delete("2".to_owned()), "\"x\"")).unwrap();
     assert!(server.is_indexed("a"));
@@ -435,6 +432,13 @@ fn too_many_changes_at_once_are_refused() {
     server.is_settled();
 }
 
+/// All entries of the first composite index of a policy.
+fn first_composite(policy: &Value) -> Stretch {
+    let rules = Rules::new(&IndexingPolicy::parse(policy).unwrap());
+    let path = rules.composites()[0].id;
+    Stretch { kind: EntryKind::Composite, path, start: vec![], end: vec![0xFF] }
+}
+
 #[test]
 fn composite_entries_are_in_the_order_of_their_index() {
     let mut server = Server::new(Kind::Memory { slices: 1 });
@@ -453,13 +457,7 @@ fn composite_entries_are_in_the_order_of_their_index() {
     server.rebuild_all();
     assert_eq!(server.composites(), 1);
     server.is_settled();
-    let rules = Rules::new(&IndexingPolicy::parse(&policy).unwrap());
-    let stretch = Stretch {
-        kind: EntryKind::Composite,
-        path: rules.composites()[0].id,
-        start: vec![],
-        end: vec![0xFF],
-    };
+    let stretch = first_composite(&policy);
     assert_eq!(server.walk(&stretch, Direction::Forward, 2), ["3", "2", "1", "5", "4"]);
     assert_eq!(server.walk(&stretch, Direction::Backward, 2), ["4", "5", "1", "2", "3"]);
 }
@@ -472,13 +470,7 @@ fn a_touch_moves_an_item_in_a_composite_index_over_its_time() {
     let paths = [json!({"path": "/a"}), json!({"path": "/_ts", "order": "descending"})];
     policy["compositeIndexes"] = json!([paths]);
     server.set_policy(&policy);
-    let rules = Rules::new(&IndexingPolicy::parse(&policy).unwrap());
-    let stretch = Stretch {
-        kind: EntryKind::Composite,
-        path: rules.composites()[0].id,
-        start: vec![],
-        end: vec![0xFF],
-    };
+    let stretch = first_composite(&policy);
     for (second, id) in (1001..).zip(["1", "2", "3", "1", "2"]) {
         server.clock(second);
         server.upsert(json!({"id": id, "pk": id, "a": 1})).unwrap();

@@ -16,12 +16,8 @@ mod oracle;
 mod play;
 mod steps;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
-
-use self::play::Outcome;
 use self::steps::History;
+use super::seeds::{Seeds, attempt};
 
 /// How often a failing history is played to make it shorter, at most.
 const REPLAYS_MAX: usize = 2000;
@@ -40,49 +36,17 @@ fn histories_on_disk() {
 }
 
 /// Plays as many histories as the variable says, on all cores.
-fn play_all(variable: &str, usual: u64, disk: bool) {
-    let number = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().unwrap());
-    let asked = number(variable);
-    let first = number("DAYFLY_MODEL_SEED").unwrap_or(1);
-    let end = first + asked.unwrap_or(usual);
-    let next = AtomicU64::new(first);
-    let failure = Mutex::new(None);
-    let threads = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                loop {
-                    let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= end || failure.lock().unwrap().is_some() {
-                        break;
-                    }
-                    if let Err(why) = attempt(&History::of(seed, disk)) {
-                        *failure.lock().unwrap() = Some((seed, why));
-                    }
-                    let played = seed + 1 - first;
-                    if asked.is_some() && played.is_multiple_of(PROGRESS) {
-                        println!("{played} histories");
-                    }
-                }
-            });
-        }
-    });
-    if let Some((seed, why)) = failure.into_inner().unwrap() {
-        let (shorter, told) = shrink(History::of(seed, disk), why);
-        let disk = if disk { " --disk" } else { "" };
-        panic!(
-            "{told}\n{shorter}The whole history: cargo xtask model --histories 1 --seed {seed}{disk}"
-        );
-    }
-}
-
-/// Plays a history; a panic is a failure like any other.
-fn attempt(history: &History) -> Outcome {
-    catch_unwind(AssertUnwindSafe(|| play::play(history))).unwrap_or_else(|panic| {
-        let text = panic.downcast_ref::<String>().map(String::as_str);
-        let text = text.or(panic.downcast_ref::<&str>().copied());
-        Err(format!("panicked: {}", text.unwrap_or("without a word")))
-    })
+fn play_all(count: &'static str, usual: u64, disk: bool) {
+    let first = "DAYFLY_MODEL_SEED";
+    let seeds = Seeds { count, usual, first, each: 1, what: "histories", progress: PROGRESS };
+    let Some((seed, why)) = seeds.play(|seed| play::play(&History::of(seed, disk))) else {
+        return;
+    };
+    let (shorter, told) = shrink(History::of(seed, disk), why);
+    let disk = if disk { " --disk" } else { "" };
+    panic!(
+        "{told}\n{shorter}The whole history: cargo xtask model --histories 1 --seed {seed}{disk}"
+    );
 }
 
 /// Leaves out steps, many at once and then one by one, as long as what is left
@@ -97,7 +61,7 @@ fn shrink(mut history: History, mut why: String) -> (History, String) {
             let mut candidate = history.clone();
             candidate.steps.drain(start..(start + size).min(history.steps.len()));
             replays += 1;
-            match attempt(&candidate) {
+            match attempt(|| play::play(&candidate)) {
                 Err(reason) => {
                     (history, why) = (candidate, reason);
                     shorter = true;

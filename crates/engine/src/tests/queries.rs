@@ -3,38 +3,48 @@
 //!
 //! A world has two containers with the same items of all kinds, some of them
 //! expired, some purged, while the policy of the first one changes now and then.
+//! Some properties are computed, and not always in the same way.
 //! Queries are asked in one page and in many; rows must be the same, and in the
-//! same order where there is one. Some are asked while items are written between
-//! their pages: then what nobody touched must come exactly once.
+//! same order where there is one. Some are asked of each part of a container by
+//! itself, and what a client makes of the parts must be the whole. Some are asked
+//! while items are written between their pages: then what nobody touched must come
+//! exactly once.
 //!
 //! A failure prints its seed. `cargo xtask queries --count N --seed S` asks as
 //! many as you like, from any seed on.
 
+mod defined;
 mod documents;
+mod forged;
+mod merge;
 mod naive;
 mod named;
+mod partition;
+mod parts;
 mod texts;
 mod ways;
 mod world;
 
-use std::collections::BTreeMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use dayfly_model::value::{Value, order};
 use dayfly_sql::Request;
 use serde_json::Value as Json;
+use std::collections::BTreeMap;
 
+use self::merge::{Merge, Sorted};
 use self::naive::Answer;
-use self::world::{Piece, SIDES, World};
+use self::parts::Piece;
+use self::world::{SIDES, World};
 use super::random::Random;
+use super::seeds::{Outcome, Seeds};
 
 /// How many queries a world is asked.
 const QUERIES: u64 = 25;
 
 /// How many of these are asked while items are written between their pages.
 const MOVING: u64 = 5;
+
+/// How many of them are asked of parts.
+const PARTED: u64 = 5;
 
 /// A page that gives all there is.
 const WHOLE: usize = 1000;
@@ -45,49 +55,19 @@ const PAGES: usize = 12;
 /// How many queries are told of in one line of progress.
 const PROGRESS: u64 = 10_000;
 
-/// What failed, in words.
-type Outcome = Result<(), String>;
-
 #[test]
 fn an_index_changes_no_answer() {
-    let number = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().unwrap());
-    let asked = number("DAYFLY_QUERIES");
-    let first = number("DAYFLY_QUERIES_SEED").unwrap_or(1);
-    let end = first + asked.unwrap_or(300).div_ceil(QUERIES);
-    let next = AtomicU64::new(first);
-    let failure = Mutex::new(None);
-    let threads = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                loop {
-                    let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= end || failure.lock().unwrap().is_some() {
-                        break;
-                    }
-                    if let Err(why) = attempt(seed) {
-                        *failure.lock().unwrap() = Some((seed, why));
-                    }
-                    let done = (seed + 1 - first) * QUERIES;
-                    if asked.is_some() && done.is_multiple_of(PROGRESS) {
-                        println!("{done} queries");
-                    }
-                }
-            });
-        }
-    });
-    if let Some((seed, why)) = failure.into_inner().unwrap() {
+    let seeds = Seeds {
+        count: "DAYFLY_QUERIES",
+        usual: 300,
+        first: "DAYFLY_QUERIES_SEED",
+        each: QUERIES,
+        what: "queries",
+        progress: PROGRESS,
+    };
+    if let Some((seed, why)) = seeds.play(play) {
         panic!("{why}\nThe world: cargo xtask queries --count 1 --seed {seed}");
     }
-}
-
-/// Asks the queries of a world; a panic is a failure like any other.
-fn attempt(seed: u64) -> Outcome {
-    catch_unwind(AssertUnwindSafe(|| play(seed))).unwrap_or_else(|panic| {
-        let text = panic.downcast_ref::<String>().map(String::as_str);
-        let text = text.or(panic.downcast_ref::<&str>().copied());
-        Err(format!("panicked: {}", text.unwrap_or("without a word")))
-    })
 }
 
 fn play(seed: u64) -> Outcome {
@@ -100,8 +80,13 @@ fn play(seed: u64) -> Outcome {
         for _ in 0..random.below(8) {
             world.step(&mut random);
         }
-        if number < QUERIES - MOVING {
+        if random.chance(10) {
+            world.redefine(&mut random);
+        }
+        if number < QUERIES - MOVING - PARTED {
             ask(&world, &mut random)?;
+        } else if number < QUERIES - MOVING {
+            ask_parts(&world, &mut random)?;
         } else {
             ask_while_moving(&mut world, &mut random)?;
         }
@@ -112,12 +97,12 @@ fn play(seed: u64) -> Outcome {
 
 /// Asks a query of both containers, in one page and in many.
 fn ask(world: &World, random: &mut Random) -> Outcome {
-    let query = texts::query(random);
-    let piece = random.piece();
+    let query = texts::query(random, &world.defined);
+    let piece = random.piece(&world.layout);
     let size = 1 + usize::try_from(random.below(20)).unwrap();
     for (side, name) in SIDES.into_iter().enumerate() {
         let failed = |what: &str, why: String| {
-            format!("{name}, {what}: {why}\n{query}\n{piece:?}\npolicy {}", world.policy)
+            format!("{name}, {what}: {why}\n{query}\n{piece:?}\n{}", told(world))
         };
         let request = Request::read(query.to_string().as_bytes())
             .map_err(|error| failed("refused", error.to_string()))?;
@@ -130,6 +115,57 @@ fn ask(world: &World, random: &mut Random) -> Outcome {
         }
     }
     Ok(())
+}
+
+/// The definition of the first side, for a person.
+fn told(world: &World) -> String {
+    format!("policy {}\ncomputed {:?}", world.policy, world.defined)
+}
+
+/// Asks a query of each part of both containers, as a plan says.
+fn ask_parts(world: &World, random: &mut Random) -> Outcome {
+    let query = texts::query(random, &world.defined);
+    let parts = random.parts(&world.layout);
+    let size = 1 + usize::try_from(random.below(40)).unwrap();
+    for (side, name) in SIDES.into_iter().enumerate() {
+        let failed =
+            |why: String| format!("{name}, in parts: {why}\n{query}\n{parts:?}\n{}", told(world));
+        let request = Request::read(query.to_string().as_bytes())
+            .map_err(|error| failed(error.to_string()))?;
+        let answer = naive::answer(&request, &world.documents(side, &Piece::default()));
+        let plan = world.plan(side, &query).map_err(failed)?;
+        let merge = Merge::new(&plan);
+        let sent = merge.sent(&query);
+        let of_parts = |sent: &Json| -> Result<Vec<Vec<Value>>, String> {
+            parts.iter().map(|part| all_pages(world, side, sent, part, size)).collect()
+        };
+        let told = |why: String, sent: &Json| failed(format!("{why}\nsent {sent}"));
+        let rows = of_parts(&sent).map_err(|why| told(why, &sent))?;
+        // A client that goes on has the sort values of the last row it saw.
+        let last = random.any(&rows.iter().flatten().collect::<Vec<_>>()).cloned();
+        let outcome = merge.rows(rows).and_then(|rows| compare_merged(&answer, rows, &merge));
+        outcome.map_err(|why| told(why, &sent))?;
+        let exclude = random.chance(50);
+        let Some(last) = last.filter(|_| merge.can_go_on()) else { continue };
+        let Some(sent) = merge.sent_from(&query, &last, exclude) else { continue };
+        let answer = answer.from(&merge.keys(&last), exclude);
+        let rows = of_parts(&sent).and_then(|parts| merge.rows(parts));
+        let outcome = rows.and_then(|rows| compare_merged(&answer, rows, &merge));
+        outcome.map_err(|why| told(why, &sent))?;
+    }
+    Ok(())
+}
+
+/// Rows with equal sort values may change places.
+fn compare_merged(answer: &Answer, rows: Vec<Sorted>, merge: &Merge<'_>) -> Outcome {
+    let (keys, rows): (Vec<_>, Vec<_>) = rows.into_iter().unzip();
+    if merge.is_sorted() {
+        let expected = answer.keys.iter().skip(answer.skip);
+        if let Some(place) = expected.zip(&keys).position(|(left, right)| left != right) {
+            return Err(format!("row {place}, {}, is out of order", shown(&rows[place])));
+        }
+    }
+    compare(&Answer { ordered: false, ..answer.clone() }, &rows)
 }
 
 fn all_pages(
@@ -202,35 +238,30 @@ fn shown(row: &Value) -> String {
 
 /// Asks a query page by page, and lets things happen between the pages.
 fn ask_while_moving(world: &mut World, random: &mut Random) -> Outcome {
-    let (query, sorted) = texts::places(random);
-    let (piece, side) = (random.piece(), usize::from(random.chance(30)));
-    let policy = world.policy.clone();
+    let (query, sorted) = texts::places(random, &world.defined);
+    let (piece, side) = (random.piece(&world.layout), usize::from(random.chance(30)));
+    let definition = told(world);
     let failed = |why: String| {
         let name = SIDES[side];
-        format!("{name}, while items are written: {why}\n{query}\n{piece:?}\npolicy {policy}")
+        format!("{name}, while items are written: {why}\n{query}\n{piece:?}\n{definition}")
     };
     let request =
         Request::read(query.to_string().as_bytes()).map_err(|error| failed(error.to_string()))?;
-    let place = |value: &Value| shown(value);
-    let numbers = |world: &World| -> BTreeMap<String, u64> {
+    let numbers = |world: &World| -> BTreeMap<Vec<u8>, u64> {
         let alive = world.alive(side, &piece).into_iter();
-        let place = |value: &Value| {
-            let (pk, id) = (value.property("pk").clone(), value.property("id").clone());
-            shown(&Value::Array(vec![pk, id]))
-        };
+        let place = |value: &Value| place(value.property("pk"), value.property("id"));
         alive.map(|(_, written)| (place(&written.value), written.number)).collect()
     };
     let before = numbers(world);
-    let mut moved = false;
     let expected = naive::answer(&request, &world.documents(side, &piece)).rows;
-    let expected = counted(expected.iter());
     let limit = 1 + usize::try_from(random.below(15)).unwrap().max(expected.len() / PAGES);
+    let mut moved = false;
     let mut rows = Vec::new();
     let mut continuation = None;
     loop {
+        let limit = limit + usize::try_from(random.below(8)).unwrap();
         let (page, next) = match world.page(side, &query, &piece, limit, continuation) {
-            // The index that it went by is gone, or names too many items now.
-            Err(why) if why.contains("Start it again") && moved => return Ok(()),
+            Err(why) if moved && must_start_again(&why) => return Ok(()),
             page => page.map_err(&failed)?,
         };
         rows.extend(page);
@@ -242,28 +273,37 @@ fn ask_while_moving(world: &mut World, random: &mut Random) -> Outcome {
             world.step(random);
             moved = true;
         }
+        // The page may have ended within the item of its last row.
+        if random.chance(30)
+            && let Some(row) = rows.last()
+        {
+            world.disturb(&shown(row.element(0)), row.element(1).as_str().unwrap(), random);
+            moved = true;
+        }
     }
     let after = numbers(world);
-    let found = counted(rows.iter());
-    for (at, number) in before {
-        if after.get(&at) != Some(&number) {
-            continue;
-        }
-        let row: Value = serde_json::from_str(&at).unwrap();
-        let key = order::key(&row);
-        let (found, expected) = (found.get(&key).unwrap_or(&0), expected.get(&key).unwrap_or(&0));
-        if found != expected {
-            let sorted = if sorted { "sorted" } else { "not sorted" };
-            return Err(failed(format!("{} came {found} times, {sorted}", place(&row))));
-        }
-    }
-    Ok(())
+    let stayed = |row: &&Value| {
+        let place = place(row.element(0), row.element(1));
+        before.contains_key(&place) && before.get(&place) == after.get(&place)
+    };
+    let answer = Answer {
+        rows: expected.iter().filter(stayed).cloned().collect(),
+        keys: Vec::new(),
+        ordered: sorted,
+        skip: 0,
+        take: None,
+    };
+    let rows: Vec<Value> = rows.iter().filter(stayed).cloned().collect();
+    compare(&answer, &rows).map_err(|why| failed(format!("of what stayed, {why}")))
 }
 
-impl Random {
-    /// Mostly all partitions, sometimes one.
-    fn piece(&mut self) -> Piece {
-        let key = self.pick(&documents::KEYS);
-        Piece { key: self.chance(20).then_some(key) }
-    }
+/// Whether a query says that it cannot go on: the index that it went by is gone or
+/// names too many items now, or nobody can tell long values from those on the last page.
+fn must_start_again(why: &str) -> bool {
+    why.contains("Start it again") || why.contains("Run the query again from its start")
+}
+
+/// Where an item is, as bytes.
+fn place(pk: &Value, id: &Value) -> Vec<u8> {
+    [order::key(pk), order::key(id)].concat()
 }

@@ -19,4 +19,9 @@ impl Random {
     pub(super) fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[usize::try_from(self.below(choices.len() as u64)).unwrap()]
     }
+
+    /// One of a list, if it has any.
+    pub(super) fn any<T: Copy>(&mut self, choices: &[T]) -> Option<T> {
+        (!choices.is_empty()).then(|| self.pick(choices))
+    }
 }

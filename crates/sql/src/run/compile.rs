@@ -13,7 +13,8 @@ use dayfly_model::value::{Value, order};
 use dayfly_model::{Error, Result, Timestamp};
 
 use super::aggregate::Kind;
-use super::evaluate::{Run, Scope, refused};
+use super::budget::{Run, refused};
+use super::evaluate::Scope;
 use super::extract::{Fields, Step};
 use super::program::{Code, OrderKey, Program, Select, Source};
 use super::stage;

@@ -5,20 +5,21 @@
 //! sorted answer the place of the last row. Groups, aggregates and DISTINCT give
 //! all they have in one page: they must come from one look at the data.
 
-use std::collections::{BTreeMap, HashSet};
-use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher, RandomState};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::hash::{BuildHasher, RandomState};
 
 use dayfly_model::value::{Value, order};
 use dayfly_model::{Result, Timestamp};
 
 use super::Item;
 use super::aggregate::{GroupValues, Groups, kept};
-use super::evaluate::{Bound, Loaded, Run, Scope, refused};
-use super::program::{OrderKey, Program, Style};
+use super::budget::{Run, refused};
+use super::evaluate::{Bound, Loaded, Scope};
+use super::place::{AFTER_MAX, After, Gate, SortPlace, may_follow, sort_key};
+use super::program::{Program, Style};
 use super::rows::Flow;
 use super::stage::Gathering;
 use crate::functions::Setting;
-use crate::request::Boundary;
 
 /// How long a page may be.
 #[derive(Clone, Copy, Debug)]
@@ -41,94 +42,6 @@ pub struct Resume {
     /// For a sorted answer: where the page before ended.
     pub after: Option<After>,
 }
-
-/// Where a page of a sorted answer ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum After {
-    /// With this row.
-    Row(SortPlace),
-    /// With one whose sort values are too long to be told: how their bytes
-    /// start, and the last rows of the page that start so, as hashes. The next
-    /// page goes on after those of them that are still there.
-    Start(Vec<u8>, Vec<u64>),
-}
-
-/// How many bytes of a row's sort values are told.
-const AFTER_MAX: usize = 512;
-
-/// How many of the last rows are told.
-const LAST_ROWS: usize = 8;
-
-impl After {
-    /// The end of a page whose last row is this one, and `before` the one before
-    /// it.
-    fn next(before: Option<After>, place: SortPlace) -> After {
-        if place.0.len() <= AFTER_MAX {
-            return After::Row(place);
-        }
-        let start = place.0.get(..AFTER_MAX).unwrap_or_default().to_vec();
-        let mut rows = match before {
-            Some(After::Start(known, rows)) if known == start => rows,
-            _ => Vec::new(),
-        };
-        if rows.len() == LAST_ROWS {
-            rows.remove(0);
-        }
-        rows.push(hash(&place));
-        After::Start(start, rows)
-    }
-}
-
-fn hash(place: &SortPlace) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    place.hash(&mut hasher);
-    hasher.finish()
-}
-
-/// Holds back the rows of a sorted answer that earlier pages have.
-#[derive(Default)]
-struct Gate {
-    /// A row was met of which it cannot be told yet on which page it was.
-    unsure: bool,
-    /// One of the last rows was met.
-    passed: bool,
-}
-
-impl Gate {
-    /// Whether a row is for this page. Rows come in their order.
-    fn passes(&mut self, after: Option<&After>, place: &SortPlace) -> Result<bool> {
-        let (start, rows) = match after {
-            None => return Ok(true),
-            Some(After::Row(last)) => return Ok(place > last),
-            Some(After::Start(start, rows)) => (start, rows),
-        };
-        if !place.0.starts_with(start) {
-            self.check()?;
-            return Ok(place.0 > *start);
-        }
-        if rows.contains(&hash(place)) {
-            self.passed = true;
-            return Ok(false);
-        }
-        self.unsure |= !self.passed;
-        Ok(self.passed)
-    }
-
-    /// Whether it is known where this page starts.
-    fn check(&self) -> Result<()> {
-        if self.unsure && !self.passed {
-            return Err(refused(
-                "The last rows of the page before are gone, and others start with the same long \
-                 values: where to go on is not known. Run the query again from its start.",
-            ));
-        }
-        Ok(())
-    }
-}
-
-/// The place of a row in a sorted answer: its sort values as bytes, its item,
-/// and which of the item's rows it is.
-pub type SortPlace = (Vec<u8>, (u64, u64), u64);
 
 /// What became of an item that was added.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -201,8 +114,9 @@ enum Gathered {
     /// Rows that come in their order: the last one, and what holds back those of
     /// earlier pages.
     Ordered(Option<After>, Gate),
-    /// Distinct rows, in the order of their places.
-    Distinct(HashSet<Vec<u8>>, BTreeMap<SortPlace, Vec<u8>>),
+    /// The places of distinct rows by what they are, the first that each has; and
+    /// the rows in the order of their places.
+    Distinct(HashMap<Vec<u8>, SortPlace>, BTreeMap<SortPlace, Vec<u8>>),
 }
 
 impl<'p> Page<'p> {
@@ -221,7 +135,7 @@ impl<'p> Page<'p> {
             Style::Whole if program.select.is_grouped() => {
                 Gathered::Groups(program.select.groups())
             }
-            Style::Whole => Gathered::Distinct(HashSet::new(), BTreeMap::new()),
+            Style::Whole => Gathered::Distinct(HashMap::new(), BTreeMap::new()),
             Style::Sort if ordered => Gathered::Ordered(None, Gate::default()),
             Style::Sort => Gathered::Sorted(BTreeMap::new(), false),
             Style::Stream => Gathered::Nothing,
@@ -314,14 +228,9 @@ impl<'p> Page<'p> {
                     }
                 }
                 Gathered::Distinct(seen, found) => {
-                    let mut text = Vec::new();
                     let key = order::key(&*select.projection.eval(row)?);
-                    if !seen.contains(&key) && select.projection.write(row, &mut text)? {
-                        let place = (sort_key(program, row)?, (found.len() as u64, 0), 0);
-                        row.run.keep(kept(&key) + kept(&text) + place.0.len())?;
-                        seen.insert(key);
-                        found.insert(place, text);
-                    }
+                    let place = (sort_key(program, row)?, tie, place);
+                    add_distinct(seen, found, key, place, program, row)?;
                 }
                 Gathered::Ordered(last, gate) => {
                     let place = (sort_key(program, row)?, tie, place);
@@ -521,15 +430,6 @@ fn too_large() -> dayfly_model::Error {
     )
 }
 
-/// Whether a row may be one of the next page, as far as its place can tell.
-fn may_follow(after: Option<&After>, place: &SortPlace) -> bool {
-    match after {
-        None => true,
-        Some(After::Row(last)) => place > last,
-        Some(After::Start(start, _)) => place.0 >= *start,
-    }
-}
-
 /// Writes a row of an answer in the order of the items. `false`: it has no
 /// room.
 fn stream(
@@ -585,6 +485,33 @@ fn insert(
     Ok(full)
 }
 
+/// Keeps a row that is new; of one that is not, the place that comes first.
+fn add_distinct(
+    seen: &mut HashMap<Vec<u8>, SortPlace>,
+    found: &mut BTreeMap<SortPlace, Vec<u8>>,
+    key: Vec<u8>,
+    place: SortPlace,
+    program: &Program,
+    row: &Scope<'_>,
+) -> Result<()> {
+    if let Some(known) = seen.get_mut(&key) {
+        if place < *known
+            && let Some(text) = found.remove(known)
+        {
+            known.clone_from(&place);
+            found.insert(place, text);
+        }
+        return Ok(());
+    }
+    let mut text = Vec::new();
+    if program.select.projection.write(row, &mut text)? {
+        row.run.keep(kept(&key) + kept(&text) + 2 * place.0.len())?;
+        seen.insert(key, place.clone());
+        found.insert(place, text);
+    }
+    Ok(())
+}
+
 fn rows_wanted(resume: &Resume, limits: &Limits) -> usize {
     let page = resume.take.map_or(limits.rows as u64, |take| take.min(limits.rows as u64));
     if matches!(resume.after, Some(After::Start(..))) {
@@ -601,57 +528,4 @@ fn push(rows: &mut Vec<u8>, count: &mut usize, text: &[u8]) {
     }
     rows.extend_from_slice(text);
     *count += 1;
-}
-
-impl Program {
-    /// How a page starts at a boundary of a sorted answer.
-    pub fn start_at(&self, boundary: &Boundary) -> Result<Resume> {
-        if boundary.values.len() != self.order.len() {
-            return Err(refused(
-                "The resumeFilter must have one value for each sort key of the query.",
-            ));
-        }
-        let mut key = Vec::new();
-        for (member, value) in self.order.iter().zip(&boundary.values) {
-            member.write(value, &mut key);
-        }
-        let (tie, row) =
-            if boundary.exclude { ((u64::MAX, u64::MAX), u64::MAX) } else { ((0, 0), 0) };
-        let after = Some(After::Row((key, tie, row)));
-        Ok(Resume { skip: self.skip, take: self.take, rows_done: 0, after })
-    }
-
-    /// The sort values of an item, as bytes in their order, where they are the
-    /// same for all its rows.
-    pub fn sort_key(&self, item: &dyn Item) -> Result<Vec<u8>> {
-        let run = Run::new(Setting { now: Timestamp(0), plane: false }, 0);
-        let loaded = Loaded::read(&self.fields, item, &run)?;
-        sort_key(self, &Scope { run: &run, item: Some(&loaded), bound: None, group: None })
-    }
-
-    /// Among equals the last comes first when the greatest does.
-    fn tie(&self, tie: (u64, u64)) -> (u64, u64) {
-        let falls = self.order.first().is_some_and(OrderKey::descends);
-        if falls { (tie.0, !tie.1) } else { tie }
-    }
-}
-
-/// The sort values of a row, as bytes in their order.
-fn sort_key(program: &Program, row: &Scope<'_>) -> Result<Vec<u8>> {
-    let mut key = Vec::new();
-    for member in &program.order {
-        member.write(&*member.code.eval(row)?, &mut key);
-    }
-    Ok(key)
-}
-
-impl OrderKey {
-    /// Appends the bytes of a value, in the direction of the key.
-    fn write(&self, value: &Value, key: &mut Vec<u8>) {
-        let start = key.len();
-        order::write(value, key);
-        if self.descends() {
-            key.iter_mut().skip(start).for_each(|byte| *byte = !*byte);
-        }
-    }
 }

@@ -7,7 +7,8 @@ use dayfly_model::Result;
 use dayfly_model::value::{Value, order};
 
 use super::aggregate::{Groups, Kind, kept};
-use super::evaluate::{Bound, Scope, refused};
+use super::budget::refused;
+use super::evaluate::{Bound, Scope};
 use super::program::{Select, Source};
 use crate::functions::size;
 use crate::tree::Use;

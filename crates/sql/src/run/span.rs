@@ -65,32 +65,23 @@ impl fmt::Display for Span {
         if let Some(start) = order::read_text_start(&self.low).filter(|_| is_one) {
             return write!(f, "{path} starts with {}", shown(&Value::from(start)));
         }
-        let bounds = [lower(&self.low), upper(&self.high)].into_iter().flatten();
+        let bounds = [bound(&self.low, ">=", ">"), bound(&self.high, "<", "<=")];
+        let bounds = bounds.into_iter().flatten();
         let bounds: Vec<String> = bounds.map(|bound| format!("{path} {bound}")).collect();
         f.write_str(&bounds.join(" AND "))
     }
 }
 
-/// The lower bound; none where a type begins.
-fn lower(bytes: &[u8]) -> Option<String> {
+/// A bound, by what it is called when a value starts there and when one ends there;
+/// none where a type begins or ends.
+fn bound(bytes: &[u8], starts: &str, ends: &str) -> Option<String> {
     if bytes.len() == 1 {
         return None;
     }
     if let Some(value) = at_or_start(bytes) {
-        return Some(format!(">= {}", shown(&value)));
+        return Some(format!("{starts} {}", shown(&value)));
     }
-    before(bytes).map(|value| format!("> {}", shown(&value)))
-}
-
-/// The upper bound; none where a type ends.
-fn upper(bytes: &[u8]) -> Option<String> {
-    if bytes.len() == 1 {
-        return None;
-    }
-    if let Some(value) = at_or_start(bytes) {
-        return Some(format!("< {}", shown(&value)));
-    }
-    before(bytes).map(|value| format!("<= {}", shown(&value)))
+    before(bytes).map(|value| format!("{ends} {}", shown(&value)))
 }
 
 /// The value with these bytes, or the first one that begins with them.

@@ -17,7 +17,8 @@ use dayfly_model::Result;
 use dayfly_model::value::{Value, order};
 
 use super::aggregate::{Groups, kept};
-use super::evaluate::{Run, Scope};
+use super::budget::Run;
+use super::evaluate::Scope;
 use super::program::{Select, Source};
 use super::rows::Flow;
 use crate::tree::{Collection, Query};

@@ -374,6 +374,26 @@ fn subqueries_of_all_items() {
     );
 }
 
+/// In whichever order the items are brought.
+#[test]
+fn a_distinct_row_stands_where_the_first_of_its_equals_does() {
+    let mut list = documents(&json!([
+        {"a": 1, "b": 3}, {"a": 2, "b": 2}, {"a": 1, "b": 1}, {"a": 3, "b": 1},
+    ]));
+    for _ in 0..2 {
+        for (query, expected) in [
+            ("SELECT DISTINCT VALUE c.a FROM c ORDER BY c.b", json!([1, 3, 2])),
+            ("SELECT DISTINCT VALUE c.a FROM c ORDER BY c.b DESC", json!([1, 2, 3])),
+            ("SELECT DISTINCT VALUE c.a FROM c ORDER BY c.b OFFSET 1 LIMIT 1", json!([3])),
+            ("SELECT DISTINCT TOP 2 VALUE c.a FROM c", json!([1, 2])),
+        ] {
+            let program = program(query, json!([])).unwrap();
+            assert_eq!(json!(page(&program, &list, 100, None).unwrap().0), expected, "{query}");
+        }
+        list.reverse();
+    }
+}
+
 /// The rows of a subquery of all items come in one page, whatever its length.
 #[test]
 fn subqueries_of_all_items_come_in_one_page() {

@@ -10,8 +10,9 @@ use dayfly_model::value::Value;
 use dayfly_model::{Result, Timestamp};
 
 use super::Item;
+use super::budget::Run;
 use super::compile::Compiler;
-use super::evaluate::{Loaded, Run};
+use super::evaluate::Loaded;
 use super::extract::Fields;
 use crate::computed::Computed;
 use crate::functions::Setting;

@@ -20,9 +20,16 @@ impl Random {
         let mut item = Map::new();
         item.insert("id".to_owned(), json!(id));
         item.insert("pk".to_owned(), serde_json::from_str(key).unwrap());
-        for (name, percent) in
-            [("a", 80), ("n", 90), ("s", 85), ("big", 70), ("b", 60), ("tags", 75), ("list", 60)]
-        {
+        for (name, percent) in [
+            ("a", 80),
+            ("n", 90),
+            ("s", 85),
+            ("big", 70),
+            ("b", 60),
+            ("tags", 75),
+            ("list", 60),
+            ("v", 20),
+        ] {
             if self.chance(percent) {
                 let value = self.value_at(name);
                 item.insert(name.to_owned(), value);

@@ -1,7 +1,8 @@
 //! A query, answered the simple way: every item, every row, straight from the
 //! tree. It knows nothing of indexes, pages or speed.
 
-mod functions;
+pub(super) mod functions;
+mod shown;
 
 use std::cmp::Ordering;
 
@@ -12,24 +13,49 @@ use dayfly_sql::tree::{
     Projection, Query, Sign, Source, Step, Use,
 };
 
+pub(super) use self::shown::shown;
+
 /// An item, and where it stands among items that are sorted alike.
 pub(super) struct Document {
     pub(super) value: Value,
+    /// The same with the properties that are computed, for whoever names one.
+    pub(super) shown: Value,
     pub(super) tie: (usize, u64),
 }
 
 /// What a query should answer.
+#[derive(Clone)]
 pub(super) struct Answer {
     /// All its rows, before OFFSET, LIMIT and TOP.
     pub(super) rows: Vec<Value>,
     /// Whether they are in the only order that is right.
     pub(super) ordered: bool,
+    /// By which bytes each is sorted, what falls turned around.
+    pub(super) keys: Vec<Vec<Vec<u8>>>,
     pub(super) skip: usize,
     pub(super) take: Option<usize>,
 }
 
+impl Answer {
+    /// The rows from some sort values on, or only those behind them.
+    pub(super) fn from(&self, start: &Vec<Vec<u8>>, exclude: bool) -> Answer {
+        let rows = self.keys.iter().cloned().zip(self.rows.iter().cloned());
+        let wanted = |(keys, _): &(Vec<Vec<u8>>, Value)| keys > start || !exclude && keys == start;
+        let (keys, rows) = rows.filter(wanted).unzip();
+        Answer { rows, keys, ..self.clone() }
+    }
+}
+
 /// Names and what they are bound to.
-type Names = Vec<(String, Value)>;
+type Names = Vec<Named>;
+
+#[derive(Clone)]
+struct Named {
+    name: String,
+    value: Value,
+    /// What its properties are, if some of them are computed.
+    shown: Option<Value>,
+}
 
 /// What an expression sees: the names of a row; of a group its rows, too.
 #[derive(Clone, Copy)]
@@ -50,40 +76,51 @@ pub(super) fn answer(request: &Request, documents: &[Document]) -> Answer {
     let naive = Naive { request };
     let query = &request.query;
     let mut rows = naive.rows(query, documents);
-    if let Some(order) = &query.order_by {
-        let directions: Vec<_> = order.keys.iter().map(|key| key.direction).collect();
+    let directions: Vec<_> =
+        query.order_by.iter().flat_map(|order| &order.keys).map(|key| key.direction).collect();
+    for row in &mut rows {
+        row.turn(&directions);
+    }
+    if query.order_by.is_some() {
         rows.sort_by(|left, right| compare(&directions, left, right));
     }
-    let mut values: Vec<Value> = rows.into_iter().map(|row| row.value).collect();
     if query.distinct {
-        values = distinct(values);
+        let mut seen = std::collections::HashSet::new();
+        rows.retain(|row| seen.insert(order::key(&row.value)));
     }
+    let (keys, values) = rows.into_iter().map(|row| (row.keys, row.value)).unzip();
     let page = query.page.as_ref();
     let take = page.map(|page| naive.count(&page.limit));
     Answer {
         rows: values,
+        keys,
         ordered: query.order_by.is_some(),
         skip: page.map_or(0, |page| naive.count(&page.offset)),
         take: take.into_iter().chain(query.top.as_ref().map(|top| naive.count(top))).min(),
     }
 }
 
+impl Row {
+    /// Turns the keys around that fall.
+    fn turn(&mut self, directions: &[Option<Direction>]) {
+        for (key, direction) in self.keys.iter_mut().zip(directions) {
+            if *direction == Some(Direction::Descending) {
+                *key = key.iter().map(|byte| !byte).collect();
+            }
+        }
+    }
+}
+
 /// By the keys; among equals by the item, backwards if the first key is; then by
 /// the row of the item.
 fn compare(directions: &[Option<Direction>], left: &Row, right: &Row) -> Ordering {
-    let turned = |direction: Option<Direction>, order: Ordering| match direction {
-        Some(Direction::Descending) => order.reverse(),
-        _ => order,
+    let by_item = left.tie.1.cmp(&right.tie.1);
+    let by_item = match directions.first() {
+        Some(Some(Direction::Descending)) => by_item.reverse(),
+        _ => by_item,
     };
-    for ((direction, left), right) in directions.iter().zip(&left.keys).zip(&right.keys) {
-        let order = turned(*direction, left.cmp(right));
-        if order.is_ne() {
-            return order;
-        }
-    }
-    let first = directions.first().copied().flatten();
-    let by_item = turned(first, left.tie.1.cmp(&right.tie.1));
-    left.tie.0.cmp(&right.tie.0).then(by_item).then(left.tie.2.cmp(&right.tie.2))
+    let by_slice = left.tie.0.cmp(&right.tie.0);
+    left.keys.cmp(&right.keys).then(by_slice).then(by_item).then(left.tie.2.cmp(&right.tie.2))
 }
 
 fn distinct(values: Vec<Value>) -> Vec<Value> {
@@ -118,7 +155,7 @@ impl Naive<'_> {
         }
         let mut bound = Vec::new();
         for document in documents {
-            let rows = self.bind(query, &Names::new(), Some(&document.value));
+            let rows = self.bind(query, &Names::new(), Some(document));
             let (slice, number) = document.tie;
             bound.extend((0..).zip(rows).map(|(place, names)| ((slice, number, place), names)));
         }
@@ -140,7 +177,7 @@ impl Naive<'_> {
     }
 
     /// The rows of a subquery.
-    fn values(&self, query: &Query, outside: &Names, item: Option<&Value>) -> Vec<Value> {
+    fn values(&self, query: &Query, outside: &Names, item: Option<&Document>) -> Vec<Value> {
         let bound = self.bind(query, outside, item);
         let values: Vec<Value> = if is_grouped(query) {
             self.groups(query, bound)
@@ -153,14 +190,15 @@ impl Naive<'_> {
     }
 
     /// FROM, JOIN and WHERE.
-    fn bind(&self, query: &Query, outside: &Names, item: Option<&Value>) -> Vec<Names> {
+    fn bind(&self, query: &Query, outside: &Names, item: Option<&Document>) -> Vec<Names> {
         let mut rows = vec![outside.clone()];
         for source in &query.sources {
             let name = name_of(source);
             let mut longer = Vec::new();
             for row in rows {
-                for value in self.source(source, &row, item) {
-                    longer.push([row.clone(), vec![(name.clone(), value)]].concat());
+                for (value, shown) in self.source(source, &row, item) {
+                    let named = Named { name: name.clone(), value, shown };
+                    longer.push([row.clone(), vec![named]].concat());
                 }
             }
             rows = longer;
@@ -172,31 +210,38 @@ impl Naive<'_> {
         rows
     }
 
-    fn source(&self, source: &Source, names: &Names, item: Option<&Value>) -> Vec<Value> {
+    /// The values of a source, and what their properties are if some are computed.
+    fn source(
+        &self,
+        source: &Source,
+        names: &Names,
+        item: Option<&Document>,
+    ) -> Vec<(Value, Option<Value>)> {
         let values = match &source.collection {
             Collection::Path { root, steps } => {
-                let mut value = find(names, root).or(item.cloned()).unwrap();
-                for step in steps {
-                    value = match step {
-                        Step::Member(name) | Step::Property(name) => value.property(name).clone(),
-                        Step::Index(place) => {
-                            value.element(usize::try_from(*place).unwrap()).clone()
-                        }
-                    };
+                let bound = names.iter().rev().find(|bound| bound.name == *root);
+                let (whole, shown) = match (bound, item) {
+                    (Some(bound), _) => (&bound.value, bound.shown.as_ref()),
+                    (None, item) => item.map(|item| (&item.value, Some(&item.shown))).unwrap(),
+                };
+                if steps.is_empty() && !matches!(source.binding, Binding::Each(_)) {
+                    return vec![(whole.clone(), shown.cloned())];
                 }
-                vec![value]
+                vec![steps.iter().fold(shown.unwrap_or(whole).clone(), |value, step| match step {
+                    Step::Member(name) | Step::Property(name) => value.property(name).clone(),
+                    Step::Index(place) => value.element(usize::try_from(*place).unwrap()).clone(),
+                })]
             }
             Collection::Subquery(query) => self.values(query, names, item),
             Collection::Call(call) => panic!("no such source is made: {call:?}"),
         };
-        if !matches!(source.binding, Binding::Each(_)) {
-            return values.into_iter().filter(Value::is_defined).collect();
-        }
-        let elements = values.into_iter().flat_map(|value| match value {
-            Value::Array(elements) => elements,
-            _ => Vec::new(),
+        let each = matches!(source.binding, Binding::Each(_));
+        let values = values.into_iter().flat_map(|value| match value {
+            Value::Array(elements) if each => elements,
+            _ if each => Vec::new(),
+            value => vec![value],
         });
-        elements.collect()
+        values.filter(Value::is_defined).map(|value| (value, None)).collect()
     }
 
     fn groups(&self, query: &Query, rows: Vec<Names>) -> Vec<Value> {
@@ -236,6 +281,13 @@ impl Naive<'_> {
 
     fn eval(&self, expr: &Expr, view: View<'_>) -> Value {
         let eval = |expr: &Expr| self.eval(expr, view);
+        let of_path = |of: &Expr| match &of.kind {
+            ExprKind::Identifier(name) => {
+                let named = view.names.iter().rev().find(|named| named.name == *name).unwrap();
+                named.shown.as_ref().unwrap_or(&named.value).clone()
+            }
+            _ => eval(of),
+        };
         match &expr.kind {
             ExprKind::Literal(literal) => constant(literal),
             ExprKind::Identifier(name) => find(view.names, name).unwrap(),
@@ -273,7 +325,7 @@ impl Naive<'_> {
                 let like = |(text, pattern)| functions::like(text, pattern, escape);
                 negated(texts.map(like).into(), *not)
             }
-            ExprKind::Path(of, steps) => steps.iter().fold(eval(of), |value, step| match step {
+            ExprKind::Path(of, steps) => steps.iter().fold(of_path(of), |value, step| match step {
                 Access::Member(name) => value.property(name).clone(),
                 Access::Index(index) => match eval(index) {
                     Value::String(name) => value.property(&name).clone(),
@@ -343,7 +395,7 @@ fn name_of(source: &Source) -> String {
 }
 
 fn find(names: &Names, name: &str) -> Option<Value> {
-    names.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value.clone())
+    names.iter().rev().find(|named| named.name == name).map(|named| named.value.clone())
 }
 
 fn object(members: impl Iterator<Item = (String, Value)>) -> Value {

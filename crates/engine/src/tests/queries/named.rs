@@ -1,5 +1,6 @@
 //! What random queries once found.
 
+use dayfly_model::ErrorKind;
 use serde_json::{Value, json};
 
 use super::super::server::{Kind, Server, at};
@@ -10,12 +11,22 @@ const MANY: i64 = 30;
 
 impl Server {
     /// One page of a query: its rows, and how the next one starts.
-    fn page(
+    pub(in crate::tests) fn page(
         &self,
         query: &str,
         rows: usize,
         continuation: Option<String>,
     ) -> (Vec<Value>, Option<String>) {
+        self.try_page(query, rows, continuation).unwrap()
+    }
+
+    /// The same, if there is one.
+    pub(super) fn try_page(
+        &self,
+        query: &str,
+        rows: usize,
+        continuation: Option<String>,
+    ) -> Result<(Vec<Value>, Option<String>), ErrorKind> {
         let query = QueryItems {
             at: at(),
             query: json!({ "query": query }).to_string().into_bytes(),
@@ -24,9 +35,9 @@ impl Server {
             scan: true,
             ..QueryItems::default()
         };
-        let success = self.run(Operation::QueryItems(query)).unwrap();
+        let success = self.run(Operation::QueryItems(query))?;
         let body: Value = serde_json::from_slice(&success.body.to_vec()).unwrap();
-        (body["Documents"].as_array().unwrap().clone(), success.continuation)
+        Ok((body["Documents"].as_array().unwrap().clone(), success.continuation))
     }
 
     fn pages(&self, query: &str, rows: usize) -> Vec<Value> {
@@ -42,7 +53,14 @@ impl Server {
 
 /// A container with items that are made from their numbers.
 fn server(count: i64, policy: Value, item: impl Fn(i64) -> Value) -> Server {
-    let server = Server::new(Kind::Memory { slices: 1 });
+    let server = empty(1, policy);
+    add(&server, 0..count, item);
+    server
+}
+
+/// A container without items.
+pub(super) fn empty(slices: usize, policy: Value) -> Server {
+    let server = Server::new(Kind::Memory { slices });
     server.run(Operation::CreateDatabase { id: "d".to_owned(), throughput: None }).unwrap();
     let definition =
         json!({"id": "c", "partitionKey": {"paths": ["/pk"]}, "indexingPolicy": policy});
@@ -52,7 +70,6 @@ fn server(count: i64, policy: Value, item: impl Fn(i64) -> Value) -> Server {
         throughput: None,
     };
     server.run(create).unwrap();
-    add(&server, 0..count, item);
     server
 }
 

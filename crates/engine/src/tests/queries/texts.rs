@@ -1,9 +1,12 @@
 //! Random queries over the items of `documents.rs`: filters that an index can
 //! help with, and such that it cannot.
 
+mod filters;
+
 use serde_json::{Value, json};
 
 use super::super::random::Random;
+use super::defined::Defined;
 
 /// The paths that filters ask for, and which values may stand there.
 const PATHS: [(&str, &str); 22] = [
@@ -32,43 +35,54 @@ const PATHS: [(&str, &str); 22] = [
 ];
 
 /// The paths that are sorted by, one by one or together.
-pub(super) const SORTED: [&str; 8] = ["a", "n", "s", "big", "b", "o/x", "pk", "_ts"];
+pub(super) const SORTED: [&str; 10] = ["a", "n", "s", "big", "b", "o/x", "pk", "_ts", "v", "w"];
 
 /// The paths of composite indexes, and of orders that they might give.
-pub(super) const COMPOSITES: [&[&str]; 5] =
-    [&["a", "n"], &["s", "n"], &["n", "a", "s"], &["o/x", "big"], &["s", "a"]];
-
-const COMPARISONS: [&str; 6] = ["=", "!=", "<", "<=", ">", ">="];
+pub(super) const COMPOSITES: [&[&str]; 8] = [
+    &["a", "n"],
+    &["s", "n"],
+    &["n", "a", "s"],
+    &["o/x", "big"],
+    &["s", "a"],
+    &["v", "n"],
+    &["b", "w"],
+    &["w", "v", "a"],
+];
 
 /// A query on its way: its text is made, its parameters are gathered.
 pub(super) struct Writer<'r> {
     random: &'r mut Random,
+    defined: &'r [Defined],
     parameters: Vec<Value>,
     /// What JOIN has bound, and which values may stand there.
     joined: Vec<(&'static str, &'static str)>,
 }
 
 /// The body of a random request.
-pub(super) fn query(random: &mut Random) -> Value {
-    let mut writer = Writer::new(random);
+pub(super) fn query(random: &mut Random, defined: &[Defined]) -> Value {
+    let mut writer = Writer::new(random, defined);
     let text = writer.query();
     writer.body(&text)
 }
 
-/// One that has a row for each item that a random filter lets through: its
-/// partition key and its id. Whether it is sorted.
-pub(super) fn places(random: &mut Random) -> (Value, bool) {
-    let mut writer = Writer::new(random);
+/// One whose rows start with the partition key and the id of their item, which a
+/// random filter lets through. Whether it is sorted.
+pub(super) fn places(random: &mut Random, defined: &[Defined]) -> (Value, bool) {
+    let mut writer = Writer::new(random, defined);
+    let from = writer.from();
     let filter = if writer.random.chance(85) { writer.filter(2) } else { "true".to_owned() };
     let sorted = writer.random.chance(40);
     let order = if sorted { writer.order() } else { String::new() };
-    let text = format!("SELECT VALUE [c.pk, c.id] FROM c WHERE {filter}{order}");
+    let joined = writer.joined.iter().map(|(path, _)| *path);
+    let members: Vec<&str> = ["c.pk", "c.id"].into_iter().chain(joined).collect();
+    let row = members.join(", ");
+    let text = format!("SELECT VALUE [{row}] FROM {from} WHERE {filter}{order}");
     (writer.body(&text), sorted)
 }
 
 impl<'r> Writer<'r> {
-    fn new(random: &'r mut Random) -> Self {
-        Writer { random, parameters: Vec::new(), joined: Vec::new() }
+    fn new(random: &'r mut Random, defined: &'r [Defined]) -> Self {
+        Writer { random, defined, parameters: Vec::new(), joined: Vec::new() }
     }
 
     fn body(self, text: &str) -> Value {
@@ -113,15 +127,20 @@ impl<'r> Writer<'r> {
     fn distinct(&mut self) -> String {
         let from = self.from();
         let filter = self.clause();
-        if self.random.chance(30) {
+        if self.random.chance(40) {
             let path = dotted(self.random.pick(&SORTED));
             let direction = self.direction();
-            let page = if self.random.chance(30) { self.page() } else { String::new() };
+            let page = if self.random.chance(50) { self.page() } else { String::new() };
             return format!(
                 "SELECT DISTINCT VALUE {path} FROM {from}{filter} ORDER BY {path}{direction}{page}"
             );
         }
         let select = self.selected();
+        if self.random.chance(30) {
+            let order = self.order();
+            let page = if self.random.chance(50) { self.page() } else { String::new() };
+            return format!("SELECT DISTINCT {select} FROM {from}{filter}{order}{page}");
+        }
         format!("SELECT DISTINCT {select} FROM {from}{filter}")
     }
 
@@ -167,7 +186,7 @@ impl<'r> Writer<'r> {
         match self.random.below(20) {
             0..2 => {
                 self.joined.push(("t", "tag"));
-                "c JOIN t IN c.tags".to_owned()
+                format!("c JOIN t IN {}", self.list())
             }
             2..4 => {
                 self.joined.push(("l.k", "tag"));
@@ -182,7 +201,8 @@ impl<'r> Writer<'r> {
             5 => {
                 let literal = self.literal("tag");
                 self.joined.push(("u", "tag"));
-                format!("c JOIN (SELECT VALUE t FROM t IN c.tags WHERE t >= {literal}) AS u")
+                let list = self.list();
+                format!("c JOIN (SELECT VALUE t FROM t IN {list} WHERE t >= {literal}) AS u")
             }
             _ => "c".to_owned(),
         }
@@ -256,154 +276,27 @@ impl<'r> Writer<'r> {
         format!(" WHERE {}", self.filter(2))
     }
 
-    fn filter(&mut self, depth: u64) -> String {
-        if depth == 0 || self.random.chance(35) {
-            return self.predicate();
-        }
-        let (left, right) = (self.filter(depth - 1), self.filter(depth - 1));
-        match self.random.below(10) {
-            0..4 => format!("({left} AND {right})"),
-            4..7 => format!("({left} OR {right})"),
-            7 => format!("({left} AND {right} AND {})", self.filter(depth - 1)),
-            8 => format!("(NOT ({left}) OR {right})"),
-            _ => format!("NOT ({left})"),
-        }
-    }
-
     /// A path, and which values may stand there.
-    fn path(&mut self) -> (&'static str, &'static str) {
-        if !self.joined.is_empty() && self.random.chance(50) {
-            return self.random.pick(&self.joined.clone());
-        }
-        self.random.pick(&PATHS)
+    fn path(&mut self) -> (String, &'static str) {
+        let (path, kind) = if !self.joined.is_empty() && self.random.chance(50) {
+            self.random.pick(&self.joined)
+        } else {
+            let defined: Vec<_> = self.defined.iter().flat_map(Defined::paths).collect();
+            if !defined.is_empty() && self.random.chance(25) {
+                let at = self.random.below(defined.len() as u64);
+                return defined[usize::try_from(at).unwrap()].clone();
+            }
+            self.random.pick(&PATHS)
+        };
+        (path.to_owned(), kind)
     }
 
-    fn predicate(&mut self) -> String {
-        let (path, kind) = self.path();
-        let literal = self.literal(kind);
-        let compare = self.random.pick(&COMPARISONS);
-        match self.random.below(40) {
-            0..9 => format!("{path} = {literal}"),
-            9..14 => format!("{path} {compare} {literal}"),
-            14 => format!("{literal} {compare} {path}"),
-            15 => format!("{path} {compare} {}", self.path().0),
-            16 | 17 => format!("{path} IN ({literal}, {})", self.literal(kind)),
-            18 => format!("{path} NOT IN ({literal}, {})", self.literal(kind)),
-            19 | 20 => format!("{path} BETWEEN {literal} AND {}", self.literal(kind)),
-            21 => format!("{path} NOT BETWEEN {literal} AND {}", self.literal(kind)),
-            22 | 23 => self.like(),
-            24 | 25 => self.text_function(),
-            26 | 27 => self.in_array(),
-            28..31 => self.type_function(path),
-            31 => format!("{path} = undefined"),
-            32 => path.to_owned(),
-            33 => self.exists(),
-            34 => self.computed(),
-            35 => format!("({path} ?? {literal}) = {literal}"),
-            36 => format!("{path} {compare} NaN"),
-            37 => format!("IIF({path} {compare} {literal}, c.b, true)"),
-            38 => self.partition(),
-            _ => format!("{path} IN ({literal}, c.n, {})", self.literal(kind)),
-        }
-    }
-
-    fn like(&mut self) -> String {
-        let path = self.random.pick(&["c.s", "c.a", "c.o.x", "c.tags[0]"]);
-        let not = self.random.pick(&["", "", "NOT "]);
-        let long = json!(self.random.long("") + "%").to_string();
-        let pattern = self.random.pick(&[
-            "'a%'",
-            "'%b'",
-            "'a_'",
-            "'%'",
-            "''",
-            "'_'",
-            "'日本%'",
-            "'a!%b' ESCAPE '!'",
-            "'ab'",
-            "'%a%b%'",
-            "'a!%%' ESCAPE '!'",
-            &long,
-            &long,
-        ]);
-        format!("{path} {not}LIKE {pattern}")
-    }
-
-    fn text_function(&mut self) -> String {
-        let path = self.random.pick(&["c.s", "c.s", "c.a", "c.o.y.z"]);
-        let name = self.random.pick(&[
-            "STARTSWITH",
-            "STARTSWITH",
-            "startswith",
-            "ENDSWITH",
-            "CONTAINS",
-            "STRINGEQUALS",
-        ]);
-        let part =
-            if self.random.chance(20) { json!(self.random.long("")) } else { self.random.string() };
-        let part = self.written(part);
-        let case = self.random.pick(&["", "", ", true", ", false"]);
-        format!("{name}({path}, {part}{case})")
-    }
-
-    fn in_array(&mut self) -> String {
-        let tag = self.literal("tag");
-        match self.random.below(6) {
-            0 => format!("ARRAY_CONTAINS([{tag}, {}], c.a)", self.literal("a")),
-            1 => format!("ARRAY_CONTAINS(c.list, {{\"k\": {tag}}}, true)"),
-            2 => format!("ARRAY_CONTAINS(c.list, {{\"k\": {tag}, \"v\": 1}})"),
-            3 => format!("ARRAY_CONTAINS(c.tags, {tag}, {})", self.random.chance(50)),
-            _ => format!("ARRAY_CONTAINS(c.tags, {tag})"),
-        }
-    }
-
-    fn type_function(&mut self, path: &str) -> String {
-        let name = self.random.pick(&[
-            "IS_DEFINED",
-            "IS_DEFINED",
-            "IS_NULL",
-            "IS_BOOL",
-            "IS_NUMBER",
-            "IS_STRING",
-            "IS_ARRAY",
-            "IS_OBJECT",
-            "IS_PRIMITIVE",
-        ]);
-        format!("{name}({path})")
-    }
-
-    fn exists(&mut self) -> String {
-        let literal = self.literal("tag");
-        let compare = self.random.pick(&COMPARISONS);
-        match self.random.below(5) {
-            0 => "EXISTS(SELECT VALUE t FROM t IN c.tags)".to_owned(),
-            1 => format!("EXISTS(SELECT VALUE l FROM l IN c.list WHERE l.k {compare} {literal})"),
-            2 => format!(
-                "EXISTS(SELECT VALUE l FROM l IN c.list WHERE l.k {compare} {literal} AND l.v > 1)"
-            ),
-            3 => format!("EXISTS(SELECT VALUE l.w FROM l IN c.list WHERE l.k = {literal})"),
-            _ => format!("EXISTS(SELECT VALUE t FROM t IN c.tags WHERE t {compare} {literal})"),
-        }
-    }
-
-    fn computed(&mut self) -> String {
-        match self.random.below(7) {
-            0 => "UPPER(c.s) = 'AB'".to_owned(),
-            1 => "LOWER(c.s) = 'ab'".to_owned(),
-            2 => "ARRAY_LENGTH(c.tags) > 1".to_owned(),
-            3 => "c.n + 1 > 2".to_owned(),
-            4 => "c.n % 2 = 0".to_owned(),
-            5 => "(SELECT VALUE COUNT(1) FROM t IN c.tags) >= 2".to_owned(),
-            _ => "c.s || 'b' = 'ab'".to_owned(),
-        }
-    }
-
-    fn partition(&mut self) -> String {
-        let (key, id) = (self.literal("pk"), self.literal("id"));
-        match self.random.below(3) {
-            0 => format!("c.pk = {key}"),
-            1 => format!("c.pk IN ({key}, {})", self.literal("pk")),
-            _ => format!("(c.pk = {key} AND c.id = {id})"),
+    /// Where an array is, mostly.
+    fn list(&mut self) -> String {
+        let computed = self.defined.iter().find(|defined| defined.is_list());
+        match computed {
+            Some(defined) if self.random.chance(50) => defined.path(),
+            _ => "c.tags".to_owned(),
         }
     }
 

@@ -7,20 +7,25 @@ use std::sync::Arc;
 use dayfly_model::ErrorKind;
 use dayfly_model::partition_key::PartitionKey;
 use dayfly_model::rid::ItemRid;
+use dayfly_model::throughput::Throughput;
 use dayfly_model::value::{self, Value};
+use dayfly_sql::Request;
+use dayfly_sql::plan::Feature;
 use dayfly_storage::clock::HandWall;
 use dayfly_storage::{Local, LocalOptions, Memory, Urgency};
 use serde_json::{Value as Json, json};
 
 use super::super::random::Random;
+use super::defined::Defined;
 use super::documents::{IDS, KEYS};
-use super::naive::Document;
+use super::naive::{self, Document};
+use super::parts::{Layout, Piece, Spot as Where};
 use super::texts::{COMPOSITES, SORTED};
 use crate::index::rebuild::{self, Size, Turn};
 use crate::items::Spot;
 use crate::operation::{
-    Act, Condition, ContainerScope, Indexing, Operation, Page, Part, QueryItems, Replacement,
-    WriteItem,
+    Act, Condition, ContainerScope, Indexing, Operation, Page, Part, PlanQuery, QueryItems,
+    Replacement, WriteItem,
 };
 use crate::reply::Success;
 use crate::{Engine, EngineSettings};
@@ -53,12 +58,11 @@ pub(super) struct World {
     leaves_out: bool,
     /// The policy of the first side, for a person.
     pub(super) policy: Json,
-}
-
-/// A part of the containers.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Piece {
-    pub(super) key: Option<&'static str>,
+    /// The policy of the second side.
+    bare: Json,
+    /// The computed properties of both sides.
+    pub(super) defined: Vec<Defined>,
+    pub(super) layout: Layout,
 }
 
 impl World {
@@ -72,37 +76,63 @@ impl World {
         let engine = Engine::open(store, settings).unwrap();
         let default = random.pick(&[None, Some(-1), Some(30)]);
         let policy = random.policy();
-        let items = Default::default();
         let leaves_out = random.chance(10);
-        let world =
-            World { engine, wall, now: 1000, default, items, writes: 0, leaves_out, policy };
-        world.run(Operation::CreateDatabase { id: "d".to_owned(), throughput: None }).unwrap();
         let mode = if default.is_none() && random.chance(50) { "none" } else { "consistent" };
         let bare = json!({
             "indexingMode": mode,
             "automatic": mode != "none",
             "excludedPaths": [{"path": "/*"}],
         });
-        let policies = [world.policy.clone(), bare];
-        for (side, policy) in SIDES.into_iter().zip(policies) {
-            let definition = world.definition(side, &policy);
-            let create = Operation::CreateContainer {
-                database: "d".to_owned(),
-                definition,
-                throughput: None,
-            };
-            world.run(create).unwrap();
+        let mut world = World {
+            engine,
+            wall,
+            now: 1000,
+            default,
+            items: Default::default(),
+            writes: 0,
+            leaves_out,
+            policy,
+            bare,
+            defined: random.defined(),
+            layout: Layout::default(),
+        };
+        world.run(Operation::CreateDatabase { id: "d".to_owned(), throughput: None }).unwrap();
+        // Three ranges, if there are not as many buckets anyway.
+        let throughput = random.chance(40).then_some(Throughput::Manual(18_000));
+        for side in 0..SIDES.len() {
+            let definition = world.definition(side);
+            let database = "d".to_owned();
+            world.run(Operation::CreateContainer { database, definition, throughput }).unwrap();
         }
+        world.layout = world.layout();
         world
+    }
+
+    /// Both sides have the same.
+    fn layout(&self) -> Layout {
+        let opened = self.engine.shared.enter(&at(0), ErrorKind::NotFound).unwrap();
+        let container = &opened.container;
+        let spot = |text: &'static str| {
+            let epk = container.epk(&key(text));
+            let range = container.range(&epk).unwrap().id.to_string();
+            (text, Where { epk, range })
+        };
+        let ranges = container.ranges.iter().map(|range| range.id.to_string()).collect();
+        Layout { spots: KEYS.into_iter().map(spot).collect(), ranges }
     }
 
     fn run(&self, operation: Operation) -> Result<Success, String> {
         self.engine.run(operation).wait().outcome.map_err(|error| error.to_string())
     }
 
-    fn definition(&self, side: &str, policy: &Json) -> Vec<u8> {
-        let mut definition =
-            json!({"id": side, "partitionKey": {"paths": ["/pk"]}, "indexingPolicy": policy});
+    fn definition(&self, side: usize) -> Vec<u8> {
+        let computed: Json = self.defined.iter().map(|defined| defined.to_json()).collect();
+        let mut definition = json!({
+            "id": SIDES[side],
+            "partitionKey": {"paths": ["/pk"]},
+            "indexingPolicy": if side == 0 { &self.policy } else { &self.bare },
+            "computedProperties": computed,
+        });
         if let Some(default) = self.default {
             definition["defaultTtl"] = default.into();
         }
@@ -130,6 +160,17 @@ impl World {
 
     pub(super) fn write(&mut self, random: &mut Random) {
         let place = random.place();
+        self.write_at(place, random);
+    }
+
+    /// An item is written again, or deleted.
+    pub(super) fn disturb(&mut self, key: &str, id: &str, random: &mut Random) {
+        let key = KEYS.into_iter().find(|known| *known == key).unwrap();
+        let place = (key, id.to_owned());
+        if random.chance(50) { self.delete_at(place) } else { self.write_at(place, random) }
+    }
+
+    fn write_at(&mut self, place: Place, random: &mut Random) {
         let item = random.item(place.0, &place.1);
         let left_out = self.leaves_out && random.chance(5);
         let indexing = if left_out { Indexing::Exclude } else { Indexing::default() };
@@ -173,7 +214,12 @@ impl World {
     }
 
     fn delete(&mut self, random: &mut Random) {
-        let (place_key, id) = random.place();
+        let place = random.place();
+        self.delete_at(place);
+    }
+
+    fn delete_at(&mut self, place: Place) {
+        let (place_key, id) = place;
         for side in 0..SIDES.len() {
             let operation = Operation::WriteItem(WriteItem {
                 at: at(side),
@@ -195,16 +241,25 @@ impl World {
     }
 
     fn change_policy(&mut self, policy: Json) {
-        let definition = self.definition(SIDES[0], &policy);
+        self.policy = policy;
+        self.replace(0);
+    }
+
+    /// Other properties are computed from now on.
+    pub(super) fn redefine(&mut self, random: &mut Random) {
+        self.defined = random.defined();
+        (0..SIDES.len()).for_each(|side| self.replace(side));
+    }
+
+    fn replace(&self, side: usize) {
         self.run(Operation::ReplaceContainer(Replacement {
-            at: at(0),
-            definition,
+            at: at(side),
+            definition: self.definition(side),
             condition: Condition::default(),
             quota: false,
             confirm_expiry: false,
         }))
         .unwrap();
-        self.policy = policy;
     }
 
     /// A change of the policy comes a little further. `false`: none is under way.
@@ -219,16 +274,21 @@ impl World {
 
     /// What is alive of a piece of a container.
     pub(super) fn alive(&self, side: usize, piece: &Piece) -> Vec<(&Place, &Written)> {
-        let meant = |place: &Place| piece.key.is_none_or(|key| place.0 == key);
+        let meant = |place: &Place| piece.contains(place.0, &self.layout.spots[place.0]);
         let alive = self.items[side].iter().filter(|(_, written)| self.is_alive(written));
         alive.filter(|(place, _)| meant(place)).collect()
     }
 
     /// The same, as the naive answer needs it.
     pub(super) fn documents(&self, side: usize, piece: &Piece) -> Vec<Document> {
-        let document = |(_, written): (_, &Written)| Document {
-            value: written.value.clone(),
-            tie: written.tie,
+        let request = |defined: &Defined| {
+            (defined.name, Request::read(json!({"query": defined.query}).to_string().as_bytes()))
+        };
+        let defined: Vec<_> = self.defined.iter().map(request).collect();
+        let document = |(_, written): (_, &Written)| {
+            let defined = defined.iter().map(|(name, request)| (*name, request.as_ref().unwrap()));
+            let shown = naive::shown(&written.value, defined);
+            Document { value: written.value.clone(), shown, tie: written.tie }
         };
         self.alive(side, piece).into_iter().map(document).collect()
     }
@@ -245,7 +305,12 @@ impl World {
         let query = QueryItems {
             at: at(side),
             query: query.to_string().into_bytes(),
-            part: Part { partition_key: piece.key.map(key), ..Part::default() },
+            part: Part {
+                partition_key: piece.key.map(key),
+                range: piece.range.clone(),
+                start: piece.start.clone(),
+                end: piece.end.clone(),
+            },
             page: Page { limit: Some(rows), continuation },
             cross_partition: true,
             scan: true,
@@ -258,6 +323,15 @@ impl World {
             return Err("the answer has no rows".to_owned());
         };
         Ok((rows.clone(), success.continuation))
+    }
+
+    /// What a client is told that asks a query of each range by itself.
+    pub(super) fn plan(&self, side: usize, query: &Json) -> Result<Json, String> {
+        let features: Vec<&str> = Feature::ALL.iter().map(|feature| feature.name()).collect();
+        let query = query.to_string().into_bytes();
+        let asked = PlanQuery { at: at(side), query, features: features.join(",") };
+        let success = self.run(Operation::PlanQuery(asked))?;
+        Ok(serde_json::from_slice(&success.body.to_vec()).unwrap())
     }
 
     /// Everything that is stored fits together.
@@ -291,6 +365,18 @@ impl Random {
                 json!({"includedPaths": included, "excludedPaths": [{"path": "/*"}]})
             }
         };
+        // What is computed is indexed only where it is named.
+        let named = self.defined_paths();
+        if !named.is_empty() {
+            let excluded = policy["excludedPaths"].as_array().cloned().unwrap_or_default();
+            let mut included = match policy["includedPaths"].as_array() {
+                Some(included) => included.clone(),
+                None => vec![json!({"path": "/*"})],
+            };
+            let named = named.into_iter().map(|path| json!({ "path": path }));
+            included.extend(named.filter(|path| !excluded.contains(path)));
+            policy["includedPaths"] = included.into();
+        }
         let mut composites: Vec<Json> = Vec::new();
         for paths in COMPOSITES {
             if self.chance(60) {

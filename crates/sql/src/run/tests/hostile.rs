@@ -6,6 +6,7 @@ use dayfly_model::partition_key::PartitionKeyDefinition;
 
 use super::*;
 use crate::plan::{Feature, plan};
+use crate::run::Values;
 use crate::tests::random::{expr, query_of};
 
 /// Queries that are fine, to be bent.
@@ -79,7 +80,8 @@ fn carry_out(body: &[u8]) -> Result<(), Error> {
         {"id": "2", "a": [1], "b": true, "s": "ä😀", "n": 1e308, "tags": [["y"], {"k": 1}]},
     ]);
     let documents = documents(&list);
-    let mut start = None;
+    let resume = request.boundary.as_ref().map(|from| program.start_at(from)).transpose()?;
+    let mut start = resume.map(|resume| (0, resume));
     for _ in 0..3 {
         start = page(&program, &documents, 2, start)?.1;
         if start.is_none() {
@@ -152,6 +154,29 @@ proptest! {
         let _ = carry_out(value.to_string().as_bytes());
         let body = json!({"query": "SELECT @p FROM c", "parameters": value});
         let _ = carry_out(body.to_string().as_bytes());
+    }
+
+    #[test]
+    fn boundaries_are_refused_or_carried_out(value in anything(), exclude in any::<bool>()) {
+        for query in ["SELECT * FROM c ORDER BY c.a", "SELECT * FROM c ORDER BY c.a DESC, c.n"] {
+            for boundary in [
+                value.clone(),
+                json!({"value": value, "exclude": exclude}),
+                json!({"value": [value], "exclude": exclude}),
+                json!({"value": [value, 1], "exclude": exclude}),
+            ] {
+                let body = json!({"query": query, "resumeFilter": boundary});
+                let _ = carry_out(body.to_string().as_bytes());
+            }
+        }
+    }
+
+    #[test]
+    fn definitions_are_refused_or_computed(query in bent(), tree in expr()) {
+        for query in [query, format!("SELECT VALUE {tree} FROM c")] {
+            let Ok(computed) = Computed::read([("p", &*query)]) else { continue };
+            let _ = Values::new(&computed, &["p"]).unwrap().of(r#"{"a":1,"s":"x","tags":[1]}"#);
+        }
     }
 }
 

@@ -91,3 +91,25 @@ fn long_values_that_start_alike_are_gone_on_with() {
         assert_eq!(json!(rows), json!([12, 13, 14]));
     }
 }
+
+/// Only sorted rows have places that values can tell.
+#[test]
+fn which_queries_start_at_a_boundary() {
+    for (query, values, taken) in [
+        ("SELECT * FROM c ORDER BY c.a", json!([1]), true),
+        ("SELECT * FROM c ORDER BY c.a", json!([[]]), true),
+        ("SELECT * FROM c ORDER BY c.a", json!([]), false),
+        ("SELECT * FROM c ORDER BY c.a", json!([1, 2]), false),
+        ("SELECT * FROM c", json!([]), false),
+        ("SELECT * FROM c", json!([1]), false),
+        ("SELECT DISTINCT VALUE c.a FROM c ORDER BY c.a", json!([1]), false),
+        ("SELECT COUNT(1) FROM c", json!([]), false),
+        ("SELECT c.a FROM c GROUP BY c.a", json!([]), false),
+    ] {
+        let body = json!({"query": query, "resumeFilter": {"value": values}});
+        let request = Request::read(body.to_string().as_bytes()).unwrap();
+        let program = Program::compile(&request, Computed::NONE).unwrap();
+        let start = program.start_at(&request.boundary.unwrap());
+        assert_eq!(start.is_ok(), taken, "{body}");
+    }
+}

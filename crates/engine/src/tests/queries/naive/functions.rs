@@ -154,7 +154,7 @@ pub(super) fn is_aggregate(name: &str) -> bool {
     ["COUNT", "SUM", "MIN", "MAX", "AVG"].contains(&name)
 }
 
-pub(super) fn aggregate(name: &str, values: Vec<Value>) -> Value {
+pub(in super::super) fn aggregate(name: &str, values: Vec<Value>) -> Value {
     let values: Vec<Value> = values.into_iter().filter(Value::is_defined).collect();
     let numbers: Option<Vec<f64>> = values.iter().map(Value::as_double).collect();
     let scalar = |value: &Value| !matches!(value.kind(), Type::Array | Type::Object);
