@@ -19,17 +19,18 @@ use crate::items::Seen;
 use crate::lives::{Class, Lives};
 use crate::reply::storage_failed;
 
-/// No more items than this are read without an index.
-const FEW: u64 = 16;
+/// No more items than this are read without an index. Fewer in tests, so that
+/// their partitions have more.
+const FEW: u64 = if cfg!(test) { 6 } else { 16 };
 
 /// Past no more dead ones than this.
-const DEAD_MAX: u64 = 64;
+const DEAD_MAX: u64 = if cfg!(test) { 12 } else { 64 };
 
 /// How many items are read at once: one more than are few.
-const CHUNK: usize = 17;
+const CHUNK: usize = if cfg!(test) { 7 } else { 17 };
 
 /// Up to this many items are sorted in memory although an index has the order.
-const SORTED_MAX: usize = if cfg!(test) { 18 } else { 1_000 };
+const SORTED_MAX: usize = if cfg!(test) { 10 } else { 1_000 };
 
 /// Up to so many entries of a range and of a partition it is asked who has fewer,
 /// one after the other.
