@@ -44,6 +44,8 @@ pub(crate) mod name {
         HeaderName::from_static("x-ms-documentdb-post-trigger-include");
     pub(crate) const PRE_TRIGGER_INCLUDE: HeaderName =
         HeaderName::from_static("x-ms-documentdb-pre-trigger-include");
+    pub(crate) const STATISTICS: HeaderName =
+        HeaderName::from_static("x-ms-documentdb-populatepartitionstatistics");
     pub(crate) const QUERY: HeaderName = HeaderName::from_static("x-ms-documentdb-query");
     pub(crate) const CROSS_PARTITION: HeaderName =
         HeaderName::from_static("x-ms-documentdb-query-enablecrosspartition");

@@ -95,7 +95,7 @@ impl Api {
             Said::Operation(Answer::Pending(pending)) => Said::Reply(pending.answer().await),
             said => said,
         };
-        self.respond(said, activity_id, started)
+        self.respond(said, activity_id, location(&incoming), started)
     }
 
     /// Whether a request with this head may send its body. The listener asks
@@ -135,7 +135,7 @@ impl Api {
 
     /// What the listener refuses by itself, with all the usual headers.
     pub fn refuse(&self, error: Error) -> Response<Pieces> {
-        self.respond(Said::failed(error), new_activity_id(), instant())
+        self.respond(Said::failed(error), new_activity_id(), None, instant())
     }
 
     /// The walk of a request, top to bottom.
@@ -228,21 +228,25 @@ impl Api {
         if !matches!(request.method, "GET" | "HEAD") {
             return Err(wrong_verb(request.method));
         }
-        let authority = incoming.parts.uri.authority().map(http::uri::Authority::as_str);
-        let host = match authority {
-            Some(authority) => Some(authority.to_owned()),
-            None => request.headers.owned(&HOST)?,
-        };
-        let body = account::describe(host.as_deref().unwrap_or("localhost"), incoming.secure);
+        // Two that differ are refused.
+        request.headers.text(&HOST)?;
+        let body = account::describe(host(&incoming.parts), incoming.secure);
         let mut reply = self.engine.run(Operation::ReadTime).wait();
         reply.outcome =
             Ok(Success { status: 200, body: body.to_string().into(), ..Success::default() });
         Ok(Said::Reply(reply))
     }
 
-    fn respond(&self, said: Said, activity_id: String, started: Instant) -> Response<Pieces> {
+    fn respond(
+        &self,
+        said: Said,
+        activity_id: String,
+        location: Option<String>,
+        started: Instant,
+    ) -> Response<Pieces> {
         let context = Context {
             activity_id,
+            location,
             wall: &*self.settings.wall,
             duration: started.elapsed(),
             number: self.number.fetch_add(1, Ordering::Relaxed),
@@ -257,7 +261,7 @@ impl Api {
                 (reply, Some(kind))
             }
         };
-        let mut response = reply::respond(reply, &context);
+        let mut response = reply::respond(reply, context);
         if let Some(kind) = kind {
             response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
         }
@@ -282,6 +286,26 @@ impl Said {
     fn text(kind: &'static str, text: impl Into<Bytes>) -> Said {
         Said::Page(kind, text.into())
     }
+}
+
+/// The host by which a client came.
+fn host(parts: &request::Parts) -> &str {
+    let header = || parts.headers.get(HOST).and_then(|host| host.to_str().ok());
+    let authority = parts.uri.authority().map(http::uri::Authority::as_str);
+    authority.or_else(header).filter(|host| !host.is_empty()).unwrap_or("localhost")
+}
+
+/// The address of what is read, replaced or deleted, as the client gave it. What a
+/// POST answers is not what is at its address.
+fn location(incoming: &Incoming) -> Option<String> {
+    let Incoming { parts, secure, .. } = incoming;
+    let path = parts.uri.path();
+    let is_resource = path.starts_with("/dbs") || path.starts_with("/offers");
+    if parts.method == http::Method::POST || !is_resource {
+        return None;
+    }
+    let scheme = if *secure { "https" } else { "http" };
+    Some([scheme, "://", host(parts), path].concat())
 }
 
 /// The client's activity id, if it is one, or a new one.

@@ -3,8 +3,8 @@
 
 use bytes::Bytes;
 use dayfly_engine::operation::{
-    Act, AdviceForm, Condition, ContainerScope, Feed, Indexing, ItemAddress, Operation, Page, Part,
-    PlanQuery, QueryFeed, QueryItems, Replacement, WriteItem,
+    Act, AdviceForm, Condition, ContainerScope, ContainerWishes, Feed, Indexing, ItemAddress,
+    Operation, Page, Part, PlanQuery, QueryFeed, QueryItems, Replacement, WriteItem,
 };
 use dayfly_model::epk::{self, Epk};
 use dayfly_model::json::{self, ObjectText};
@@ -94,7 +94,10 @@ pub(crate) fn read(request: &Request<'_>, resource: Resource<'_>) -> Result<Oper
         (Resource::Container(database, container), "GET") => Ok(Operation::ReadContainer {
             at: scope(request, database, container)?,
             condition: condition(request)?,
-            quota: quota(request)?,
+            wishes: ContainerWishes {
+                quota: quota(request)?,
+                statistics: request.headers.flag(&name::STATISTICS)?,
+            },
         }),
         (Resource::Container(database, container), "PUT") => {
             Ok(Operation::ReplaceContainer(Replacement {

@@ -12,7 +12,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use dayfly_engine::reply::{Count, Pieces, Place, QueryFigures, Reply, Success};
 use dayfly_model::{Error, Timestamp, session};
-use http::header::{DATE, ETAG, HeaderMap, HeaderName, HeaderValue};
+use http::header::{CONTENT_LOCATION, DATE, ETAG, HeaderMap, HeaderName, HeaderValue};
 use http::{Response, StatusCode};
 use percent_encoding::{AsciiSet, CONTROLS, percent_encode};
 
@@ -91,6 +91,8 @@ const NOT_IN_HEADERS: &AsciiSet = &CONTROLS.add(b'%');
 /// What a response needs to know of its request.
 pub(crate) struct Context<'a> {
     pub(crate) activity_id: String,
+    /// The address of what is answered, if it is that of the request.
+    pub(crate) location: Option<String>,
     /// Real time, if the engine did not say.
     pub(crate) wall: &'a (dyn Fn() -> Timestamp + Send + Sync),
     pub(crate) duration: Duration,
@@ -101,7 +103,7 @@ pub(crate) struct Context<'a> {
 }
 
 /// Turns a reply into a response.
-pub(crate) fn respond(reply: Reply, context: &Context<'_>) -> Response<Pieces> {
+pub(crate) fn respond(reply: Reply, mut context: Context<'_>) -> Response<Pieces> {
     let Reply { outcome, now, charge_ru, place } = reply;
     let mut response = Response::new(Pieces::default());
     *response.headers_mut() = match &place {
@@ -109,12 +111,17 @@ pub(crate) fn respond(reply: Reply, context: &Context<'_>) -> Response<Pieces> {
         None => context.constant.everywhere.clone(),
     };
     response.headers_mut().reserve(ROOM);
-    common(response.headers_mut(), now.unwrap_or_else(context.wall), charge_ru, context);
+    common(response.headers_mut(), now.unwrap_or_else(context.wall), charge_ru, &context);
     if let Some(place) = place {
-        container(response.headers_mut(), &place, context);
+        container(response.headers_mut(), &place, &context);
     }
     match outcome {
-        Ok(success) => succeed(&mut response, success, context),
+        Ok(success) => {
+            if let Some(location) = context.location.take() {
+                take(response.headers_mut(), CONTENT_LOCATION, location);
+            }
+            succeed(&mut response, success, &context);
+        }
         Err(error) => fail(&mut response, &error, &context.activity_id),
     }
     response

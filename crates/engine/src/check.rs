@@ -4,7 +4,7 @@
 //! everything, so nothing else does. The life histogram of one bucket is
 //! recounted by itself, in the background after a start.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use dayfly_model::partition_key::PartitionKey;
@@ -76,6 +76,7 @@ fn bucket_is_whole(
     let policies = known.policies(bucket, &get).map_err(storage_failed)?;
     let mut rows = HashMap::new();
     let mut made = Batch::default();
+    let mut touched = HashSet::new();
     let mut items = 0;
     let mut range = keys::everything();
     while let Some(pairs) = chunk(snapshot, bucket, &mut range)? {
@@ -88,6 +89,9 @@ fn bucket_is_whole(
                 check_place(container, bucket, &item, &record)?;
                 let indexed = policies.of_stored(&record, &get).map_err(storage_failed)?;
                 record.put(&mut made, &item.partition(record.id()), &item, &indexed);
+                if record.is_touched {
+                    touched.insert(record.docno);
+                }
                 items += 1;
             }
             rows.insert(key, value);
@@ -109,7 +113,9 @@ fn bucket_is_whole(
     for (key, value) in made.rows() {
         match (rows.remove(key), value) {
             (Some(stored), Some(value)) if stored == *value => {}
-            (Some(stored), Some(value)) if keys::is_entry(key) && index::fits(&stored, value) => {}
+            (Some(stored), Some(value))
+                if keys::entry_owner(key).is_some_and(|docno| touched.contains(&docno))
+                    && index::fits(&stored, value) => {}
             _ => return Err(broken(bucket, &format!("a row of an item is missing: {key:?}"))),
         }
     }

@@ -14,6 +14,7 @@ use dayfly_model::throughput::Throughput;
 use dayfly_model::ttl::{ContainerTtl, Policy};
 use dayfly_model::{Error, ErrorKind, Result, Timestamp};
 use dayfly_storage::{Batch, Bucket, Draft, Plan, Room, Snapshot, Stamp, View};
+use serde_json::Value;
 
 use crate::catalog::{self, Container, ContainerRecord, Database, Delayed, Found, not_found};
 use crate::clerk::{CatalogPlan, Clerk};
@@ -25,10 +26,11 @@ use crate::keys;
 use crate::list;
 use crate::lives::Lives;
 use crate::offers::{self, Offer};
-use crate::operation::{Condition, ContainerScope, Page, Replacement};
+use crate::operation::{Condition, ContainerScope, ContainerWishes, Page, Replacement};
 use crate::record;
 use crate::reply::{Count, Place, Reply, Success, storage_failed};
 use crate::scope::{Opened, check_intended};
+use crate::statistics;
 use crate::ttl::{self, Changed, History};
 
 impl ContainerRecord {
@@ -143,29 +145,48 @@ fn committed(database: &Database, record: ContainerRecord, status: u16, stamp: S
 }
 
 fn shown(container: &Container, status: u16, now: Timestamp, charge_ru: f64) -> Reply {
-    let body = container.to_json(now).to_string();
-    let success = Success { etag: Some(container.etag()), ..Success::new(status, body) };
-    Reply::ok(success, now, charge_ru)
+    Reply::ok(success(container, status, container.to_json(now)), now, charge_ru)
+}
+
+fn success(container: &Container, status: u16, body: Value) -> Success {
+    Success { etag: Some(container.etag()), ..Success::new(status, body.to_string()) }
 }
 
 /// Shows a container.
-pub(crate) fn read(opened: &Opened, condition: &Condition, quota: bool, index: &Index) -> Reply {
-    let mut reply = shown(&opened.container, 200, opened.now(), CHARGE_LOOK_RU).at(opened.place());
-    if let Ok(success) = &mut reply.outcome {
-        success.unless_known(condition);
-        let figures = ttl::standing(&*opened.snapshot, &opened.container).and_then(|standing| {
-            let progress = progress(index, &*opened.snapshot, &opened.container)?;
-            Ok((standing.live, progress))
-        });
-        match figures {
-            Ok((live, progress)) => {
-                success.usage = Some(live);
-                success.index_progress = quota.then_some(progress);
-            }
-            Err(error) => return opened.failed(error).at(opened.place()),
-        }
+pub(crate) fn read(
+    opened: &Opened,
+    condition: &Condition,
+    wishes: ContainerWishes,
+    index: &Index,
+) -> Reply {
+    match look(opened, condition, wishes, index) {
+        Ok(success) => Reply::ok(success, opened.now(), CHARGE_LOOK_RU),
+        Err(error) => opened.failed(error),
     }
-    reply
+    .at(opened.place())
+}
+
+fn look(
+    opened: &Opened,
+    condition: &Condition,
+    wishes: ContainerWishes,
+    index: &Index,
+) -> Result<Success> {
+    let (snapshot, container) = (&*opened.snapshot, &opened.container);
+    let mut body = container.to_json(opened.now());
+    if wishes.statistics
+        && let Some(members) = body.as_object_mut()
+    {
+        let statistics = statistics::of_ranges(snapshot, container)?;
+        members.insert("statistics".to_owned(), statistics);
+    }
+    let mut success = success(container, 200, body);
+    success.unless_known(condition);
+    success.usage = Some(ttl::standing(snapshot, container)?.live);
+    if wishes.quota {
+        success.index_progress = Some(progress(index, snapshot, container)?);
+    }
+    Ok(success)
 }
 
 /// How far the index of a container has come to its policy, in percent: as far as
@@ -195,10 +216,7 @@ pub(crate) fn list(snapshot: &dyn Snapshot, database: &str, page: &Page) -> Resu
 }
 
 /// All containers of a database, as clients see them, and the database's RID.
-pub(crate) fn all(
-    snapshot: &dyn Snapshot,
-    database: &str,
-) -> Result<(String, Vec<serde_json::Value>)> {
+pub(crate) fn all(snapshot: &dyn Snapshot, database: &str) -> Result<(String, Vec<Value>)> {
     let owner = catalog::open_database(snapshot, database)?.value;
     let rows = list::all_rows(snapshot, &keys::containers(owner.number))?;
     let now = catalog::now(snapshot);

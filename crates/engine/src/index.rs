@@ -16,6 +16,10 @@
 //! later than the item's. Alive by the entry is alive; dead by the entry, ask the
 //! item. So a touch, which only makes a life longer, rewrites no entry.
 //!
+//! **The entries of an item that is not touched have its own stamp.** Whether it
+//! is stands in its record, and each bucket counts those that are. While there
+//! are none, dead by the entry is dead, and nobody is asked.
+//!
 //! Beside the entries it is counted how many items have a value at each path,
 //! and how many are left out of the index because a request said so.
 
@@ -97,12 +101,7 @@ impl Source {
 
     fn derive(&self, recipe: &Recipe, ts: Timestamp) -> Result<Indexed> {
         let rules = recipe.rules();
-        let is_in = match self.indexing {
-            Indexing::ByPolicy => rules.is_automatic(),
-            Indexing::Include => true,
-            Indexing::Exclude => false,
-        };
-        if !rules.is_on() || !is_in {
+        if !rules.is_on() || self.indexing == Indexing::Exclude {
             return Ok(Indexed { is_left_out: rules.is_on(), ..Indexed::default() });
         }
         let terms = Arc::new(recipe.terms(&self.text, ts)?);
@@ -164,6 +163,11 @@ impl Indexed {
         Indexed::default().count_over(self, batch);
     }
 
+    /// Whether an entry stays when these are written over those from before.
+    pub(crate) fn shares_any(&self, before: &Indexed) -> bool {
+        before.all().any(|(kind, term)| self.has(kind, term))
+    }
+
     fn count_over(&self, before: &Indexed, batch: &mut Batch) {
         let (old, new): (Vec<_>, Vec<_>) =
             (before.terms.paths().collect(), self.terms.paths().collect());
@@ -195,7 +199,7 @@ impl Indexed {
 }
 
 /// One item; its bytes are counted elsewhere.
-const ONE: Count = Count { items: 1, bytes: 0 };
+pub(crate) const ONE: Count = Count { items: 1, bytes: 0 };
 
 /// Whether entries with the stamp of one version say too much of the next one:
 /// another class, or a life that ends later than it does.

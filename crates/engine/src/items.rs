@@ -4,6 +4,8 @@
 //! is the whole of instant expiry: an expired item is not found, whether or
 //! not it was purged yet, and a write that meets one buries it first.
 
+mod rename;
+
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -16,6 +18,7 @@ use dayfly_model::{Error, ErrorKind, Result, Timestamp, charge, id};
 use dayfly_storage::{Batch, Bucket, Draft, Plan, Room, Stamp, View};
 use serde_json::value::RawValue;
 
+use self::rename::From;
 use crate::catalog::{Container, not_found};
 use crate::figures::{Gone, Graves};
 use crate::head::State;
@@ -223,19 +226,22 @@ pub(crate) fn plan(opened: &Opened, write: WriteItem, around: Around) -> Result<
     let container = &opened.container;
     let indexing = write.indexing;
     let given = expected_key(container, write.partition_key.clone())?;
+    let mut from = None;
     let (act, spot) = match write.act {
         Act::Create(text) => {
             let body = Body::read(container, text, indexing)?;
-            (PlannedAct::Create, body.spot(container, given, None)?.with(body))
+            (PlannedAct::Create, body.spot(container, given)?.with(body))
         }
         Act::Upsert(text) => {
             let body = Body::read(container, text, indexing)?;
-            (PlannedAct::Upsert, body.spot(container, given, None)?.with(body))
+            (PlannedAct::Upsert, body.spot(container, given)?.with(body))
         }
         Act::Replace(target, text) => {
             let body = Body::read(container, text, indexing)?;
             let target = target_of(opened, target, write.partition_key)?;
-            (PlannedAct::Replace, body.spot(container, given, Some(target))?.with(body))
+            let (spot, moved) = body.over(container, given, target)?;
+            from = moved;
+            (PlannedAct::Replace, spot.with(body))
         }
         Act::Delete(target) => {
             (PlannedAct::Delete, (target_of(opened, target, write.partition_key)?, None))
@@ -245,6 +251,7 @@ pub(crate) fn plan(opened: &Opened, write: WriteItem, around: Around) -> Result<
     Ok(ItemPlan {
         container: Arc::clone(container),
         spot,
+        from,
         act,
         body,
         condition: write.condition,
@@ -303,30 +310,32 @@ impl Body {
         Ok(Body { id, ttl, partition_key, unique, text, indexing, source })
     }
 
-    /// Where the item goes. The key in the request, the key in the body and,
-    /// for a replace, the item that is meant must be the same.
-    fn spot(
-        &self,
-        container: &Container,
-        given: Option<PartitionKey>,
-        target: Option<Spot>,
-    ) -> Result<Spot> {
+    /// Where the item goes. The key in the request and the key in the body must be
+    /// the same.
+    fn spot(&self, container: &Container, given: Option<PartitionKey>) -> Result<Spot> {
         if given.is_some_and(|given| given != self.partition_key) {
             return Err(key_mismatch(KEY_MISSING));
         }
-        let spot = Spot::new(container, &self.partition_key, self.id.clone().into_bytes());
-        match target {
-            Some(target) if target.partition_key != spot.partition_key => {
-                Err(key_mismatch(KEY_MISSING))
-            }
-            Some(target) if target.key != spot.key => Err(Error::bad_request(format!(
-                "The id '{}' in the body is not the id '{}' of the item to replace.",
-                self.id,
-                String::from_utf8_lossy(&target.id)
-            ))),
-            Some(target) => Ok(target),
-            None => Ok(spot),
+        Ok(Spot::new(container, &self.partition_key, self.id.clone().into_bytes()))
+    }
+
+    /// The same for a replace, and where the item stands if it gets another id. It
+    /// stays in its partition.
+    fn over(
+        &self,
+        container: &Container,
+        given: Option<PartitionKey>,
+        target: Spot,
+    ) -> Result<(Spot, Option<From>)> {
+        let spot = self.spot(container, given)?;
+        if target.partition_key != spot.partition_key {
+            return Err(key_mismatch(KEY_MISSING));
         }
+        if target.key == spot.key {
+            return Ok((target, None));
+        }
+        let spot = Spot { docno: target.docno, ..spot };
+        Ok((spot, Some(From { key: target.key, id: target.id })))
     }
 }
 
@@ -346,7 +355,10 @@ fn item_id(text: &ObjectText) -> Result<String> {
 /// A write to one item, ready to be drafted.
 pub(crate) struct ItemPlan {
     container: Arc<Container>,
+    /// Where the item is, or goes.
     spot: Spot,
+    /// Where it was, if it gets another id.
+    from: Option<From>,
     act: PlannedAct,
     body: Option<Body>,
     condition: Condition,
@@ -413,7 +425,9 @@ impl ItemPlan {
         }
         let now = Timestamp(view.now());
         let cuts = state.policy.cuts(now);
-        let seen = self.spot.meant(self.look(view, &self.spot.key, cuts)?);
+        let key = self.from.as_ref().map_or(&self.spot.key, |from| &from.key);
+        let seen = self.spot.meant(self.look(view, key, cuts)?);
+        self.check_unmoved(view, &seen, key)?;
         let policy = state.policy.at(now);
         let policies = self.around.index.policies(self.spot.bucket, &|key| view.get(key));
         let policies = policies.map_err(storage_failed)?;
@@ -441,7 +455,10 @@ impl ItemPlan {
                 Seen::Absent => self.create(view, body, None, by),
             },
             (PlannedAct::Replace, Some(body)) => match seen {
-                Seen::Alive(old) => self.replace(view, body, old, by),
+                Seen::Alive(old) => match &self.from {
+                    Some(from) => self.rename(view, body, old, from, by),
+                    None => self.replace(view, body, old, by),
+                },
                 Seen::Dead(_) | Seen::Absent => Err(not_found(ErrorKind::NotFound)),
             },
             (PlannedAct::Delete, _) => match seen {
@@ -449,6 +466,16 @@ impl ItemPlan {
                 Seen::Dead(_) | Seen::Absent => Err(not_found(ErrorKind::NotFound)),
             },
             (_, None) => Err(Error::new(ErrorKind::Internal, "A write without a body.")),
+        }
+    }
+
+    /// An item that is meant by its RID may have got another id since it was
+    /// located. It is there, so it must not be told as missing.
+    fn check_unmoved(&self, view: &View<'_>, seen: &Seen, key: &ItemKey) -> Result<()> {
+        let (Seen::Absent, Some(docno)) = (seen, self.spot.docno) else { return Ok(()) };
+        match view.get(&keys::by_rid(docno)).map_err(storage_failed)? {
+            Some(tail) if tail != key.tail() => Err(storage_failed(dayfly_storage::Error::Retry)),
+            _ => Ok(()),
         }
     }
 
@@ -478,9 +505,8 @@ impl ItemPlan {
         Ok(Draft::new(move |stamp, batch| {
             let graves = bury(corpses, gone, spot.bucket, batch);
             let docno = record::docno(stamp, 1, keys::slice_of(spot.bucket));
-            let record = write(stamp, bytes, ttl, docno, |record| {
-                record.put(batch, &spot.partition, &spot.key, &indexed);
-            });
+            let record = bytes.seal(seal(stamp, ttl, docno));
+            record.put(batch, &spot.partition, &spot.key, &indexed);
             Written { graves: Some(graves), ..answer(stamp, Some(record)) }
         }))
     }
@@ -498,19 +524,30 @@ impl ItemPlan {
         let corpses = self.free_unique_keys(view, body, by)?;
         let before = stored_index(view, &old, by)?;
         let (bytes, indexed) = self.made(body, by)?;
-        let charge_ru = charge::of_replace(old.text().len(), body.text.len(), 0);
-        let ttl_ignored = body.ttl.is_some() && !by.default.is_on();
-        let answer = self.answer(200, charge_ru, ttl_ignored, by.default);
+        let answer = self.replaced(body, &old, by);
         let (spot, gone) = (self.spot.clone(), Arc::clone(&self.around.gone));
         let alive_before = expiry(&old, by.default);
         Ok(Draft::new(move |stamp, batch: &mut Batch| {
             let graves = bury(corpses, gone, spot.bucket, batch);
-            let record = write(stamp, bytes, ttl, old.docno, |record| {
-                record.put_over((&old, &before), batch, &spot.partition, &spot.key, &indexed);
-            });
+            let mut seal = seal(stamp, ttl, old.docno);
+            seal.is_touched = old.is_touched_by(seal.life, &before, &indexed);
+            let record = bytes.seal(seal);
+            record.put_over((&old, &before), batch, &spot.partition, &spot.key, &indexed);
             Written { graves: Some(graves), ..answer(stamp, Some(record)) }
         })
         .valid_before(alive_before))
+    }
+
+    /// How a replace will be answered.
+    fn replaced(
+        &self,
+        body: &Body,
+        old: &Record,
+        by: &Rules,
+    ) -> impl FnOnce(Stamp, Option<Record>) -> Written + Send + use<> {
+        let charge_ru = charge::of_replace(old.text().len(), body.text.len(), 0);
+        let ttl_ignored = body.ttl.is_some() && !by.default.is_on();
+        self.answer(200, charge_ru, ttl_ignored, by.default)
     }
 
     fn delete(&self, view: &View<'_>, old: Record, by: &Rules) -> Result<Draft<Written>> {
@@ -540,7 +577,8 @@ impl ItemPlan {
         for (place, hash) in (0u8..).zip(&body.unique) {
             let entry = self.spot.partition.unique(place, hash);
             let Some(owner) = view.get(&entry).map_err(storage_failed)? else { continue };
-            if owner == self.spot.id {
+            let is_own = self.from.as_ref().is_some_and(|from| owner == from.id);
+            if is_own || owner == self.spot.id {
                 continue;
             }
             let key = self.spot.partition.item(&owner);
@@ -575,7 +613,7 @@ impl ItemPlan {
         charge_ru: f64,
         ttl_ignored: bool,
         default: ContainerTtl,
-    ) -> impl FnOnce(Stamp, Option<Record>) -> Written + Send + 'static {
+    ) -> impl FnOnce(Stamp, Option<Record>) -> Written + Send + use<> {
         let container = Arc::clone(&self.container);
         let mut place = self.spot.place(&self.container, 0);
         let minimal = self.minimal;
@@ -640,20 +678,12 @@ impl Written {
     }
 }
 
-/// Seals a record with the commit's stamp and hands it to `put`.
-fn write(
-    stamp: Stamp,
-    bytes: Unstamped,
-    ttl: ItemTtl,
-    docno: u64,
-    put: impl FnOnce(&Record),
-) -> Record {
+/// What the commit adds to the record of a new item.
+fn seal(stamp: Stamp, ttl: ItemTtl, docno: u64) -> Seal {
     let ts = Timestamp(stamp.ts);
     let version = record::version(stamp, 1);
-    let seal = Seal { version, docno, ts, life: ttl.life(ts), opened: stamp.opened };
-    let record = bytes.seal(seal);
-    put(&record);
-    record
+    let (life, opened) = (ttl.life(ts), stamp.opened);
+    Seal { version, docno, ts, life, opened, is_touched: false }
 }
 
 /// Buries expired items that stand in the way of a write.

@@ -26,6 +26,7 @@
 //!   K <composite:8> <value>* <docno:8>   the same for a composite index; numbers fall with values
 //!   n <path:8>                        how many items have a value at a path
 //!   m                                 how many items are left out of the index
+//!   t                                 how many items may have entries with earlier life stamps
 //!   y                                 which indexing policies the entries follow
 //!   z                                 how far a change of the policy has come
 //!   p                                 the last changes of the default
@@ -197,6 +198,11 @@ impl ItemKey {
     }
 }
 
+/// All items.
+pub(crate) fn items() -> KeyRange {
+    KeyRange::prefix(b"i")
+}
+
 /// Items with an EPK from `start` up to `end`; no end: all that follow.
 pub(crate) fn items_between(start: &Epk, end: Option<&Epk>) -> KeyRange {
     let from = [b"i", &start.0[..]].concat();
@@ -312,6 +318,11 @@ pub(crate) fn entry_parts(key: &[u8]) -> Option<(&[u8], u64)> {
     Some((value, turned(value, u64::from_be_bytes(*docno))))
 }
 
+/// The number of the item that an entry is about; `None` for other keys.
+pub(crate) fn entry_owner(key: &[u8]) -> Option<u64> {
+    is_entry(key).then(|| entry_parts(key)).flatten().map(|(_, docno)| docno)
+}
+
 /// The entries of a path with values from `start` up to `end`.
 pub(crate) fn entries(kind: EntryKind, path: u64, start: &[u8], end: &[u8]) -> KeyRange {
     let bound = |value: &[u8]| [&[kind.tag()], &path.to_be_bytes()[..], value].concat();
@@ -326,6 +337,11 @@ pub(crate) fn path_count(path: &[u8]) -> Vec<u8> {
 /// How many items are left out of the index.
 pub(crate) fn left_out() -> Vec<u8> {
     b"m".to_vec()
+}
+
+/// How many items may have entries with earlier life stamps than their own.
+pub(crate) fn touched() -> Vec<u8> {
+    b"t".to_vec()
 }
 
 /// Which indexing policies the entries follow.

@@ -28,6 +28,7 @@ mod query;
 mod record;
 pub mod reply;
 mod scope;
+mod statistics;
 #[cfg(test)]
 mod tests;
 pub mod ttl;
@@ -264,10 +265,10 @@ impl Engine {
 
             Operation::CreateContainer { database, definition, throughput } => self
                 .change(move |clerk| containers::create(clerk, &database, &definition, throughput)),
-            Operation::ReadContainer { at, condition, quota } => {
+            Operation::ReadContainer { at, condition, wishes } => {
                 Answer::ready(self.shared.enter(&at, ErrorKind::NotFound).map_or_else(
                     |reply| reply,
-                    |opened| containers::read(&opened, &condition, quota, &self.shared.index),
+                    |opened| containers::read(&opened, &condition, wishes, &self.shared.index),
                 ))
             }
             Operation::ListContainers { database, page } => {

@@ -59,8 +59,8 @@ pub enum Operation {
         at: ContainerScope,
         /// On which condition.
         condition: Condition,
-        /// Whether the figures are asked for.
-        quota: bool,
+        /// What else is asked for.
+        wishes: ContainerWishes,
     },
     /// Shows the containers of a database.
     ListContainers {
@@ -192,6 +192,15 @@ pub enum Operation {
         /// In which database and container; in all without.
         container: Option<(String, String)>,
     },
+}
+
+/// What may be asked for together with a container.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ContainerWishes {
+    /// The progress of its index.
+    pub quota: bool,
+    /// What each of its partition key ranges holds.
+    pub statistics: bool,
 }
 
 /// A change of a container's definition.

@@ -3,7 +3,8 @@
 //! ```text
 //! reach.rs    which part of the container it can find anything in
 //! needs.rs    what it is refused without an index
-//! choose.rs   which way a query takes to its items
+//! choose.rs   which way a query takes to its items; said.rs leaves out what is known
+//!             of all of them, few.rs tells whether they are few
 //! known.rs    aggregates that the index knows by itself
 //! access.rs   the items on that way, one by one, with numbers.rs and ordered.rs
 //! item.rs     an item, as the query language sees it
@@ -23,6 +24,7 @@ mod advice;
 mod choose;
 mod explain;
 mod feed;
+mod few;
 mod item;
 mod known;
 mod needs;
@@ -30,6 +32,7 @@ mod numbers;
 mod ordered;
 mod plan;
 mod reach;
+mod said;
 mod token;
 
 use bytes::BufMut;
@@ -45,6 +48,7 @@ pub(crate) use self::feed::feed;
 use self::item::Row;
 pub(crate) use self::plan::plan;
 use self::reach::Reach;
+use self::said::Said;
 use self::token::{Place, Seals, Token};
 use crate::operation::{AdviceForm, QueryItems};
 use crate::reply::{IndexAdvice, QueryFigures, Reply, Success};
@@ -113,10 +117,10 @@ fn run(shared: &Shared, opened: &Opened, asked: &QueryItems) -> Result<Ran> {
     let container = &opened.container;
     let request = Request::read(&asked.query)?;
     let program = Program::compile(&request, container.computed()?)?;
-    let Reach { place, segments, partitions } = reach::reach(opened, &request, &asked.part)?;
+    let Reach { place, segments, partitions, key } = reach::reach(opened, &request, &asked.part)?;
     opened.check_session(&place)?;
-    let several = place.ranges.len() > 1 && !asked.part.is_scoped();
-    if several && !asked.cross_partition && program.reads_items() {
+    if crosses(opened, asked, &place, partitions) && !asked.cross_partition && program.reads_items()
+    {
         return Err(cross_partition());
     }
     check_needs(shared, opened, asked, &program)?;
@@ -135,9 +139,11 @@ fn run(shared: &Shared, opened: &Opened, asked: &QueryItems) -> Result<Ran> {
     let mut figures = QueryFigures::default();
     let (mut taken, mut advice) = (Taken::NoItems, None);
     let (finished, at) = if program.reads_items() {
-        let chooser = Chooser { opened, index: &shared.index };
+        let said = |key| Said::by(key, &container.definition().partition_key);
+        let said = key.as_ref().map_or_else(Said::nothing, said);
+        let chooser = Chooser { opened, index: &shared.index, said };
         if let Some(form) = asked.advice {
-            advice = Some((form, advice::advise(opened, &shared.index, &program)?));
+            advice = Some((form, advice::advise(opened, &shared.index, &program, &asked.part)?));
         }
         let page = new_page(None, false);
         let known = known::answer(&chooser, &program, &asked.part, &segments, page, &mut figures)?;
@@ -167,6 +173,19 @@ fn run(shared: &Shared, opened: &Opened, asked: &QueryItems) -> Result<Ran> {
         taken,
         advice,
     })
+}
+
+/// Whether a query goes over partitions that neither the request nor its filter
+/// names. That the container has but one range, for now, is no excuse.
+fn crosses(
+    opened: &Opened,
+    asked: &QueryItems,
+    place: &reply::Place,
+    partitions: Option<usize>,
+) -> bool {
+    let is_divided = !opened.container.definition().partition_key.system_key;
+    let is_open = is_divided && partitions.is_none();
+    !asked.part.is_scoped() && (is_open || place.ranges.len() > 1)
 }
 
 /// Refuses what the service refuses without an index.

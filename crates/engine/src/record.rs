@@ -1,7 +1,7 @@
 //! An item as it is stored: a small header, then the user's JSON text.
 //!
 //! ```text
-//! <format:1> <version:8> <docno:8> <ts:8> <life:8> <opened:4>
+//! <format:1> <version:8> <docno:8> <ts:8> <life:8> <opened:4> <touched:1>
 //! <indexing:1> <key length:2> <canonical partition key>
 //! <unique keys:1> <hash:16>*
 //! <id length:2> <id> <JSON text>
@@ -10,6 +10,10 @@
 //! The header has what liveness, conditions and burial need, so none of them
 //! parses JSON. System properties are not in the text: they are made from the
 //! header on the way out.
+//!
+//! An item is *touched* when a write that made its life longer left entries of
+//! the index as they were: their life stamps may be earlier than its own. How
+//! many items of a bucket are touched is counted where versions come and go.
 
 use std::ops::Range;
 
@@ -27,10 +31,10 @@ use crate::lives::Notes;
 use crate::operation::Indexing;
 use crate::reply::Pieces;
 
-const FORMAT: u8 = 2;
+const FORMAT: u8 = 3;
 
 /// The part of the header that the commit fills in.
-const SEAL_BYTES: usize = 37;
+const SEAL_BYTES: usize = 38;
 
 /// An item smaller than this is copied into its answer: that costs less than a
 /// second piece to send.
@@ -94,6 +98,8 @@ pub(crate) struct Record {
     pub(crate) life: Life,
     /// How often the store had been opened at the write.
     pub(crate) opened: u32,
+    /// Whether its entries in the index may have earlier life stamps.
+    pub(crate) is_touched: bool,
     /// Whether it is in the index.
     pub(crate) indexing: Indexing,
     /// What the paths of each unique key hold, as a hash.
@@ -122,6 +128,7 @@ pub(crate) struct Seal {
     pub(crate) ts: Timestamp,
     pub(crate) life: Life,
     pub(crate) opened: u32,
+    pub(crate) is_touched: bool,
 }
 
 impl Unstamped {
@@ -155,10 +162,22 @@ impl Unstamped {
         header.put_u64(seal.ts.0);
         header.put_u64(seal.life.to_bits());
         header.put_u32(seal.opened);
-        let Seal { version, docno, ts, life, opened } = seal;
+        header.put_u8(u8::from(seal.is_touched));
+        let Seal { version, docno, ts, life, opened, is_touched } = seal;
         let Unstamped { bytes, indexing, unique, partition_key, id } = self;
-        let bytes = bytes.into();
-        Record { version, docno, ts, life, opened, indexing, unique, bytes, partition_key, id }
+        Record {
+            version,
+            docno,
+            ts,
+            life,
+            opened,
+            is_touched,
+            indexing,
+            unique,
+            bytes: bytes.into(),
+            partition_key,
+            id,
+        }
     }
 }
 
@@ -177,6 +196,7 @@ impl Record {
         let ts = Timestamp(rest.try_get_u64().ok()?);
         let life = Life::from_bits(rest.try_get_u64().ok()?);
         let opened = rest.try_get_u32().ok()?;
+        let is_touched = rest.try_get_u8().ok()? != 0;
         let indexing = indexing_of(rest.try_get_u8().ok()?)?;
         let partition_key = skip_short(&bytes, &mut rest)?;
         let count = rest.try_get_u8().ok()?;
@@ -193,6 +213,7 @@ impl Record {
             ts,
             life,
             opened,
+            is_touched,
             indexing,
             unique,
             bytes,
@@ -274,6 +295,13 @@ impl Record {
         }
     }
 
+    /// Whether the next version of the item, with this life, is touched: it keeps
+    /// entries of this one, and not all of them surely have its own life stamp.
+    pub(crate) fn is_touched_by(&self, life: Life, before: &Indexed, after: &Indexed) -> bool {
+        let is_earlier = self.is_touched || self.life != life;
+        is_earlier && !index::outlives(self.life, life) && after.shares_any(before)
+    }
+
     /// Writes this version over `old`, with what each has in the index. Entries
     /// that stay as they are, are not written again.
     pub(crate) fn put_over(
@@ -300,6 +328,20 @@ impl Record {
         }
     }
 
+    /// Writes this version as `old` under another id. What says where the item
+    /// stands is removed and written again: the last word on a row counts.
+    pub(crate) fn put_moved(
+        &self,
+        (old, before, from): (&Record, &Indexed, &ItemKey),
+        batch: &mut Batch,
+        partition: &Partition,
+        key: &ItemKey,
+        indexed: &Indexed,
+    ) {
+        old.bury(batch, from, before);
+        self.put(batch, partition, key, indexed);
+    }
+
     /// Buries the item, which stands at `key`.
     pub(crate) fn bury(&self, batch: &mut Batch, key: &ItemKey, indexed: &Indexed) {
         let mut gone = Notes::default();
@@ -317,6 +359,9 @@ impl Record {
         let mut new = Notes::default();
         new.add(self.life, self.ts, row.bytes);
         new.write(batch, Change::More);
+        if self.is_touched {
+            batch.add(keys::touched(), 0, Change::More(index::ONE));
+        }
     }
 
     fn unique_keys(&self, partition: &Partition) -> Vec<Vec<u8>> {
@@ -332,8 +377,8 @@ fn unique_keys(hashes: &[[u8; 16]], partition: &Partition) -> Vec<Vec<u8>> {
 /// for what the item has in the index.
 ///
 /// ```text
-/// <ts:8> <life:8> <docno:8> <bytes:4> <partition length:2> <unique keys:1> <hash:16>*
-/// <partition> <id>
+/// <ts:8> <life:8> <docno:8> <bytes:4> <touched:1> <partition length:2>
+/// <unique keys:1> <hash:16>* <partition> <id>
 /// ```
 #[derive(Clone, Debug)]
 pub(crate) struct FeedRow {
@@ -343,6 +388,7 @@ pub(crate) struct FeedRow {
     docno: u64,
     /// How many bytes the item has as clients see it.
     pub(crate) bytes: u64,
+    is_touched: bool,
     partition_bytes: u16,
     unique: Vec<[u8; 16]>,
     pub(crate) key: ItemKey,
@@ -357,6 +403,7 @@ impl FeedRow {
             life: record.life,
             docno: record.docno,
             bytes: record.bytes(),
+            is_touched: record.is_touched,
             partition_bytes: u16::try_from(partition_bytes).unwrap_or(u16::MAX),
             unique: record.unique.clone(),
             key: key.clone(),
@@ -365,11 +412,12 @@ impl FeedRow {
 
     fn encode(&self) -> Bytes {
         let tail = self.key.tail();
-        let mut bytes = Vec::with_capacity(31 + self.unique.len() * 16 + tail.len());
+        let mut bytes = Vec::with_capacity(32 + self.unique.len() * 16 + tail.len());
         bytes.put_u64(self.ts.0);
         bytes.put_u64(self.life.to_bits());
         bytes.put_u64(self.docno);
         bytes.put_u32(u32::try_from(self.bytes).unwrap_or(u32::MAX));
+        bytes.put_u8(u8::from(self.is_touched));
         bytes.put_u16(self.partition_bytes);
         bytes.put_u8(u8::try_from(self.unique.len()).unwrap_or(u8::MAX));
         for hash in &self.unique {
@@ -390,6 +438,7 @@ impl FeedRow {
         let life = Life::from_bits(rest.try_get_u64().ok()?);
         let docno = rest.try_get_u64().ok()?;
         let bytes = u64::from(rest.try_get_u32().ok()?);
+        let is_touched = rest.try_get_u8().ok()? != 0;
         let partition_bytes = rest.try_get_u16().ok()?;
         let count = rest.try_get_u8().ok()?;
         let mut unique = Vec::with_capacity(usize::from(count));
@@ -399,7 +448,7 @@ impl FeedRow {
             unique.push(hash);
         }
         let key = ItemKey::of_tail(rest);
-        Some(FeedRow { version, ts, life, docno, bytes, partition_bytes, unique, key })
+        Some(FeedRow { version, ts, life, docno, bytes, is_touched, partition_bytes, unique, key })
     }
 
     /// Where in the queue of items with a `ttl` this version waits.
@@ -432,6 +481,9 @@ impl FeedRow {
             batch.delete(due);
         }
         gone.add(self.life, self.ts, self.bytes);
+        if self.is_touched {
+            batch.add(keys::touched(), 0, Change::Less(index::ONE));
+        }
     }
 }
 
@@ -494,6 +546,7 @@ mod tests {
             ts: Timestamp(3),
             life: Life::Explicit(Timestamp(4)),
             opened: 5,
+            is_touched: true,
         };
         for indexing in [Indexing::ByPolicy, Indexing::Include, Indexing::Exclude] {
             let unique = &[[7; 16], [8; 16]];
@@ -522,6 +575,7 @@ mod tests {
                 ts: Timestamp(ts),
                 life: Life::Never,
                 opened: number,
+                is_touched: false,
             };
             let record =
                 Unstamped::new(Indexing::ByPolicy, b"key", &[], b"a", br#"{"id":"a"}"#).seal(seal);
@@ -538,6 +592,7 @@ mod tests {
             ts: Timestamp(3),
             life: Life::Explicit(Timestamp(4)),
             opened: 5,
+            is_touched: true,
         };
         let unique = &[[7; 16], [8; 16]];
         let record = Unstamped::new(Indexing::ByPolicy, b"key", unique, b"id", b"{}").seal(seal);

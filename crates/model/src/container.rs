@@ -26,7 +26,7 @@ mod unique;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
-pub use self::computed::ComputedProperty;
+pub use self::computed::{ComputedProperty, invalid as invalid_computed};
 pub use self::policies::{Embedding, Geospatial};
 pub use self::unique::{UniqueKey, UniquePath};
 use crate::database;

@@ -3,7 +3,7 @@
 //! | member                            | default                   | rule                                   |
 //! |-----------------------------------|---------------------------|----------------------------------------|
 //! | `indexingMode`                    | `consistent`              | `consistent`, `lazy`, `none`           |
-//! | `automatic`                       | true                      | a boolean                              |
+//! | `automatic`                       | by the mode               | a boolean; read past                   |
 //! | `includedPaths`, `excludedPaths`  | `/*`; `/"_etag"/?`        | `/*` in one of them; no path twice;    |
 //! |                                   |                           | 1500 together                          |
 //! | `compositeIndexes`                | none                      | 100, each with 2 to 8 paths            |
@@ -12,8 +12,9 @@
 //! | `fullTextIndexes`                 | none                      | paths of the full-text policy          |
 //!
 //! `_etag` is excluded unless a policy names it. With mode `none` there are no
-//! paths, and `automatic` is false. `indexes` inside a path is a leftover of
-//! an older service; it is read past.
+//! paths. `automatic` says only whether the mode is another than `none`, and
+//! `indexes` inside a path is a leftover of an older service: whatever a client
+//! sends for them is read past.
 //!
 //! For a value under two paths the longer one decides, and of two equally long
 //! ones `/?` before `/*`.
@@ -56,8 +57,6 @@ pub enum IndexingMode {
 pub struct IndexingPolicy {
     /// When the index is brought up to date.
     pub mode: IndexingMode,
-    /// Whether items are indexed unless a request says otherwise.
-    pub automatic: bool,
     /// What is indexed.
     pub included: Vec<IndexPath>,
     /// What is not.
@@ -76,7 +75,6 @@ impl Default for IndexingPolicy {
     fn default() -> Self {
         IndexingPolicy {
             mode: IndexingMode::Consistent,
-            automatic: true,
             included: vec![IndexPath::everything()],
             excluded: vec![IndexPath::etag()],
             composites: Vec::new(),
@@ -94,18 +92,16 @@ impl IndexingPolicy {
             return Err(invalid(format!("'{value}' is not an object")));
         };
         let mode = read_mode(members.get("indexingMode"))?;
-        let automatic = match members.get("automatic") {
-            None | Some(Value::Null) => mode != IndexingMode::None,
-            Some(Value::Bool(automatic)) => *automatic && mode != IndexingMode::None,
+        match members.get("automatic") {
+            None | Some(Value::Null | Value::Bool(_)) => {}
             Some(other) => return Err(invalid(format!("automatic '{other}' is not a boolean"))),
-        };
+        }
         let (included, excluded) = match mode {
             IndexingMode::None => (Vec::new(), Vec::new()),
             IndexingMode::Consistent | IndexingMode::Lazy => read_paths(members)?,
         };
         Ok(IndexingPolicy {
             mode,
-            automatic,
             included,
             excluded,
             composites: special::read_composites(members)?,
@@ -125,7 +121,7 @@ impl IndexingPolicy {
         };
         json!({
             "indexingMode": self.mode.name(),
-            "automatic": self.automatic,
+            "automatic": self.mode != IndexingMode::None,
             "includedPaths": paths(&self.included),
             "excludedPaths": paths(&self.excluded),
             "compositeIndexes": self.composites.iter().map(composite).collect::<Value>(),

@@ -10,7 +10,8 @@
 //! can hold what it says: no clause but those two, no subqueries, no aggregates, no
 //! clock, no chance, nobody else's code.
 
-use dayfly_model::{Error, ErrorKind, Result};
+use dayfly_model::container::invalid_computed;
+use dayfly_model::{ErrorKind, Result};
 
 use crate::check::check;
 use crate::functions::signature::{Sort, signature};
@@ -46,9 +47,7 @@ impl Computed {
     pub fn read<'d>(definitions: impl IntoIterator<Item = (&'d str, &'d str)>) -> Result<Computed> {
         let mut computed = Computed::default();
         for (name, text) in definitions {
-            let invalid = |reason: &str| {
-                Error::bad_request(format!("The computed property '{name}' is invalid: {reason}"))
-            };
+            let invalid = |reason: &str| invalid_computed(name, reason);
             let query = parse(text).map_err(|error| invalid(&error.body()))?;
             check(&query, text).map_err(|error| invalid(&error.body()))?;
             let (alias, expr) = definition(query).map_err(|reason| invalid(&reason))?;

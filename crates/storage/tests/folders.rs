@@ -49,12 +49,14 @@ fn another_format_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     open(folder.path()).close().unwrap();
     let format = folder.path().join("dayfly.format");
-    assert_eq!(std::fs::read_to_string(&format).unwrap(), "dayfly 3\n");
+    assert_eq!(std::fs::read_to_string(&format).unwrap(), "dayfly 4\n");
 
-    std::fs::write(&format, "dayfly 4\n").unwrap();
-    let sentence = refusal(folder.path(), LocalOptions::default());
-    assert!(sentence.contains("has format 4"), "{sentence}");
-    assert!(sentence.contains("Start the version that wrote it"), "{sentence}");
+    for other in [3, 5] {
+        std::fs::write(&format, format!("dayfly {other}\n")).unwrap();
+        let sentence = refusal(folder.path(), LocalOptions::default());
+        assert!(sentence.contains(&format!("has format {other}")), "{sentence}");
+        assert!(sentence.contains("Start the version that wrote it"), "{sentence}");
+    }
 
     std::fs::write(&format, "something else").unwrap();
     let sentence = refusal(folder.path(), LocalOptions::default());

@@ -2,8 +2,12 @@
 //!
 //! A walk goes over the entries of one path, or of one composite index, in one
 //! bucket and one snapshot, a page at a time. What it shows is alive: an entry
-//! whose stamp says so, or else one whose item does.
+//! whose stamp says so, or else one whose item does. The item is asked only if
+//! the bucket has items that were touched: else the stamps are the items' own,
+//! and hundreds of thousands of dead entries that wait for the purge cost no
+//! look at their items.
 
+use std::cell::OnceCell;
 use std::iter::Sum;
 use std::ops::AddAssign;
 
@@ -65,6 +69,8 @@ pub(crate) struct Entries<'a> {
     cuts: Cuts,
     range: KeyRange,
     direction: Direction,
+    /// Whether an item may live longer than its entry says, once that is asked.
+    has_touched: OnceCell<bool>,
     /// What was looked at, dead ones too, so that the caller can keep to a limit.
     pub(crate) looked: Looked,
 }
@@ -80,7 +86,8 @@ impl<'a> Entries<'a> {
         let Stretch { kind, path, start, end } = stretch;
         let cuts = State::policy(&snapshot.head(bucket))?.cuts(Timestamp(snapshot.now()));
         let range = keys::entries(*kind, *path, start, end);
-        Ok(Entries { snapshot, bucket, cuts, range, direction, looked: Looked::default() })
+        let (has_touched, looked) = (OnceCell::new(), Looked::default());
+        Ok(Entries { snapshot, bucket, cuts, range, direction, has_touched, looked })
     }
 
     /// The same from behind an entry with this value and number on, in the
@@ -118,12 +125,23 @@ impl<'a> Entries<'a> {
         if !entry.life.is_dead(self.cuts) {
             return Ok(Some(entry));
         }
+        if !self.has_touched()? {
+            return Ok(None);
+        }
         let record = self.snapshot.get(self.bucket, entry.item.record())?;
         match record.map(|record| Seen::of(record, self.cuts)).transpose()? {
             Some(Seen::Alive(record)) if record.docno == entry.docno => Ok(Some(entry)),
             Some(Seen::Dead(record)) if record.docno == entry.docno => Ok(None),
             _ => Err(Error::Corrupt("an entry of the index without its item".to_owned())),
         }
+    }
+
+    fn has_touched(&self) -> Result<bool> {
+        if let Some(known) = self.has_touched.get() {
+            return Ok(*known);
+        }
+        let touched = counted(self.snapshot, self.bucket, &keys::touched())?;
+        Ok(*self.has_touched.get_or_init(|| !touched.is_empty()))
     }
 }
 

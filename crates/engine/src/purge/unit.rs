@@ -418,7 +418,7 @@ mod tests {
         let feed = |version| Place::Feed(version);
         let due = |key: &[u8]| Place::Due(key.to_vec());
         let places = [feed(5), due(b"x1"), feed(6), due(b"x2"), feed(7)];
-        let row = FeedRow::decode(&keys::feed(1), &[0; 31]).unwrap();
+        let row = FeedRow::decode(&keys::feed(1), &[0; 32]).unwrap();
         let candidates = places.map(|place| Candidate::new(row.clone(), place));
         let unit = Unit {
             index: Arc::default(),

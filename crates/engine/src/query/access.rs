@@ -14,7 +14,7 @@ use super::token::{Place, bad_token, index_gone};
 use crate::head::State;
 use crate::index::walk::{Entries, Entry, Looked, Stretch};
 use crate::items::Seen;
-use crate::keys::ItemKey;
+use crate::keys::{self, ItemKey};
 use crate::record::Record;
 use crate::reply::storage_failed;
 use crate::scope::Opened;
@@ -50,6 +50,12 @@ pub(super) type Segments = Vec<(Bucket, Scope)>;
 pub(super) struct Scope(pub(super) Vec<KeyRange>);
 
 impl Scope {
+    /// Whether all items of the bucket are meant.
+    pub(super) fn is_whole(&self) -> bool {
+        let all = keys::items();
+        self.0.iter().any(|range| range.start <= all.start && all.end <= range.end)
+    }
+
     /// Whether an item is meant.
     pub(super) fn contains(&self, item: &ItemKey) -> bool {
         self.0.iter().any(|range| range.contains(item.record()))
@@ -263,7 +269,7 @@ impl<'a> Walk<'a> {
         };
         match start {
             Place::Start => {}
-            Place::Entry(bucket, value, docno) => {
+            Place::Entry { bucket, path, value, docno } if *path == walk.stretch.path => {
                 let entries = walk.entries_of(*bucket)?;
                 // The entry itself is meant, or the next one after where it was.
                 walk.entries = Some(match docno.checked_sub(1) {
@@ -299,7 +305,8 @@ impl<'a> Walk<'a> {
             let here = (entry.value.to_vec(), entry.docno);
             let resumed = self.resumes.take().is_none_or(|resumes| resumes == here);
             let record = load(self.opened, bucket, &entry.item, entry.docno)?;
-            let at = Place::Entry(bucket, here.0, here.1);
+            let (path, (value, docno)) = (self.stretch.path, here);
+            let at = Place::Entry { bucket, path, value, docno };
             return Ok(Some(Found { record, bucket, at, resumed }));
         }
         Ok(None)
@@ -344,7 +351,7 @@ impl<'a> Numbers<'a> {
         let mut streams = VecDeque::new();
         let mut looked = Looked::default();
         for (bucket, scope) in segments {
-            match Stream::open(set, &*opened.snapshot, bucket, &mut looked)? {
+            match Stream::open(set, &*opened.snapshot, (bucket, &scope), &mut looked)? {
                 Some(stream) => streams.push_back((bucket, scope, stream)),
                 None => return Ok(None),
             }
@@ -352,7 +359,7 @@ impl<'a> Numbers<'a> {
         let resumes = match start {
             Place::Start => None,
             Place::Number(_, docno) => Some(*docno),
-            Place::Item(..) | Place::Entry(..) => return Err(bad_token()),
+            Place::Item(..) | Place::Entry { .. } => return Err(bad_token()),
         };
         let next = resumes.unwrap_or(0);
         Ok(Some(Numbers { opened, streams, next, looked, resumes }))

@@ -5,6 +5,7 @@
 //! | a filter or an order over a path         | the path: used if it is indexed,  |
 //! |                                          | else missing                      |
 //! | an order over several paths              | their composite index             |
+//! | a partition key beside it, in the request| its paths: used                   |
 //! | several filters, joined by AND           | the values and one range: missing |
 //! | filters by value, and an order           | both together: missing            |
 //!
@@ -12,12 +13,14 @@
 //! without any index, and the advice is what counts when it has more.
 
 use dayfly_model::Result;
-use dayfly_model::indexing::{CompositePath, Order};
+use dayfly_model::indexing::{CompositePath, Order, Step, path_text};
 use dayfly_sql::run::{IndexStep, OrderKey, Program, Sieve, Span};
 
 use super::choose::{Chooser, member_text};
 use super::needs::is_system;
+use super::said::Said;
 use crate::index::Index;
+use crate::operation::Part;
 use crate::reply::{IndexAdvice, Indexes, SingleIndex};
 use crate::scope::Opened;
 
@@ -31,10 +34,16 @@ const MEMBERS_MAX: usize = dayfly_model::indexing::COMPOSITE_PATHS_MAX;
 type Member = (Vec<String>, Order);
 
 /// Which indexes a query uses, and which would help it.
-pub(super) fn advise(opened: &Opened, index: &Index, program: &Program) -> Result<IndexAdvice> {
-    let chooser = Chooser { opened, index };
+pub(super) fn advise(
+    opened: &Opened,
+    index: &Index,
+    program: &Program,
+    part: &Part,
+) -> Result<IndexAdvice> {
+    let chooser = Chooser { opened, index, said: Said::nothing() };
     let sieve = program.sieve();
     let mut advice = IndexAdvice::default();
+    add_key(&mut advice, opened, part);
     let mut spans = Vec::new();
     gather(&sieve, &mut spans);
     for span in &spans {
@@ -68,6 +77,20 @@ pub(super) fn advise(opened: &Opened, index: &Index, program: &Program) -> Resul
     Ok(advice)
 }
 
+/// The items of a partition are found by its key, whatever the policy says.
+fn add_key(advice: &mut IndexAdvice, opened: &Opened, part: &Part) {
+    let given = part.partition_key.as_ref().map_or(0, |key| key.0.len());
+    for path in opened.container.definition().partition_key.paths.iter().take(given) {
+        let steps: Vec<_> = path.segments().iter().map(|name| Step::Name(name)).collect();
+        advice.used.single.push(SingleIndex { path: scalar(&steps), is_selective: true });
+    }
+}
+
+/// A path as a policy names the scalars at it.
+fn scalar(steps: &[Step<'_>]) -> String {
+    format!("{}/?", path_text(steps))
+}
+
 fn gather<'s>(sieve: &'s Sieve, spans: &mut Vec<&'s Span>) {
     match sieve {
         Sieve::All | Sieve::Nothing => {}
@@ -91,9 +114,10 @@ fn add_single(
         return Ok(());
     }
     let steps: Vec<_> = path.iter().map(IndexStep::as_step).collect();
-    let text = format!("{}/?", dayfly_model::indexing::path_text(&steps));
+    let text = scalar(&steps);
+    let is_used = advice.used.single.iter().any(|known| known.path == text);
     let Indexes { single, .. } =
-        if chooser.is_indexed(path)? { &mut advice.used } else { &mut advice.missing };
+        if is_used || chooser.is_indexed(path)? { &mut advice.used } else { &mut advice.missing };
     match single.iter_mut().find(|known| known.path == text) {
         Some(known) => known.is_selective |= is_selective,
         None => single.push(SingleIndex { path: text, is_selective }),

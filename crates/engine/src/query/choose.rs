@@ -7,6 +7,14 @@
 //! |                                 | for AND and united for OR                  |
 //! | a range                         | the entries of that range, in their order  |
 //!
+//! Of several ranges the one counts that says most of those in an index. What the
+//! partition of a query says already is not sought (`said.rs`), and where there are
+//! few items (`few.rs`), all of them are read.
+//!
+//! The entries of a value are those of all partitions. So within one, they are
+//! taken together with those of its key; and a range is gone along only if it has
+//! fewer entries than the partition has items, which else are read.
+//!
 //! With ORDER BY, the entries of the path that is sorted by give the order,
 //! unless the filter leaves so few items that sorting them costs less.
 
@@ -17,21 +25,16 @@ use dayfly_model::json::Path;
 use dayfly_sql::run::{IndexStep, OrderKey, Program, Sieve, Span, Style};
 use dayfly_storage::{Direction, KeyRange};
 
-use super::access::{Segments, next_alive};
+use super::access::Segments;
 use super::needs::fits;
 use super::numbers::Set;
+use super::said::Said;
 use super::token::{Place, index_gone};
 use crate::index::Index;
-use crate::index::walk::{self, Entries, Stretch};
+use crate::index::walk::{self, Stretch};
 use crate::keys::EntryKind;
 use crate::reply::storage_failed;
 use crate::scope::Opened;
-
-/// Up to this many items are sorted in memory although an index has the order.
-const SORTED_MAX: usize = if cfg!(test) { 10 } else { 1_000 };
-
-/// No more items than this are read without an index.
-const FEW: usize = 16;
 
 /// The way to the items.
 #[derive(Clone, Debug)]
@@ -57,6 +60,10 @@ pub(super) enum Why {
     Resumed,
     /// The filter says nothing of values.
     NothingToSeek,
+    /// The filter says nothing of values that the partition does not say.
+    Partition,
+    /// The partition has fewer items than the filter has entries.
+    Shorter,
     /// What the filter asks for is in no index, or only in a part of it.
     NotIndexed,
 }
@@ -88,81 +95,128 @@ pub(super) fn choose(
     if sieve == Sieve::Nothing {
         return Ok(Way::Nothing);
     }
+    let sought = chooser.said.without(&sieve);
     match at {
         Place::Item(..) => return Ok(Way::Scan(Why::Resumed)),
-        Place::Start if chooser.is_small(segments)? => return Ok(Way::Scan(Why::Few)),
         Place::Start => {}
-        Place::Entry(..) => return chooser.walk(&sieve),
-        Place::Number(..) => return chooser.numbers(&sieve),
+        Place::Entry { path, .. } => return chooser.walk(&sieve, *path),
+        Place::Number(..) => return chooser.numbers(&[&sought, &sieve]),
     }
-    let by_filter = chooser.by_filter(&sieve)?;
-    if program.style() != Style::Sort || chooser.is_selective(&by_filter, segments)? {
+    let by_filter = chooser.by_filter(&sought)?;
+    let is_sorted = program.style() == Style::Sort;
+    if matches!(by_filter, Way::Scan(_)) && !is_sorted {
         return Ok(by_filter);
     }
-    let ordered = chooser.by_order(program.order(), &sieve)?;
-    Ok(ordered.map_or(by_filter, Way::Ordered))
+    if chooser.is_small(segments)? {
+        return Ok(Way::Scan(Why::Few));
+    }
+    if is_sorted
+        && !chooser.is_selective(&sieve, segments)?
+        && let Some(route) = chooser.by_order(program.order(), &sieve)?
+    {
+        return Ok(Way::Ordered(route));
+    }
+    chooser.within(by_filter, segments)
 }
 
 /// What there is to choose from.
 pub(super) struct Chooser<'a> {
     pub(super) opened: &'a Opened,
     pub(super) index: &'a Index,
+    /// What the partition of the query says of its items.
+    pub(super) said: Said,
 }
 
 impl Chooser<'_> {
-    /// Whether there are few items to look at.
-    fn is_small(&self, segments: &Segments) -> Result<bool> {
-        let mut left = FEW + 1;
-        for (bucket, scope) in segments {
-            for range in &scope.0 {
-                let snapshot = &self.opened.snapshot;
-                let some = snapshot
-                    .scan(*bucket, range, Direction::Forward, left)
-                    .map_err(storage_failed)?;
-                left -= some.len();
-                if left == 0 {
-                    return Ok(false);
-                }
-            }
-        }
-        Ok(true)
-    }
-
     fn by_filter(&self, sieve: &Sieve) -> Result<Way> {
         if let Some(set) = self.set(sieve, false)? {
             return Ok(Way::Numbers(set));
         }
-        match best(sieve) {
-            Some(span) if !self.is_indexed(&span.path)? => Ok(Way::Scan(Why::NotIndexed)),
+        match self.best(sieve)? {
             // An item may have several values in the range, and is wanted once.
             Some(span) if span.path.contains(&IndexStep::Items) => {
                 Ok(Way::Numbers(Set::Range(span.clone())))
             }
             Some(span) => Ok(Way::Walk(span.clone())),
+            None if *sieve == Sieve::All && self.said.is_anything() => {
+                Ok(Way::Scan(Why::Partition))
+            }
             None if *sieve == Sieve::All => Ok(Way::Scan(Why::NothingToSeek)),
             None => Ok(Way::Scan(Why::NotIndexed)),
         }
     }
 
-    /// The way along the entries of a range, for a page that goes on there.
-    fn walk(&self, sieve: &Sieve) -> Result<Way> {
-        match best(sieve) {
+    /// Of the ranges that an item must have a value in, the one that says most of
+    /// those that are indexed.
+    fn best<'s>(&self, sieve: &'s Sieve) -> Result<Option<&'s Span>> {
+        let mut spans = spans(sieve);
+        spans.sort_by_key(|span| tightness(span));
+        for span in spans.into_iter().rev() {
+            if self.is_indexed(&span.path)? {
+                return Ok(Some(span));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The way along the entries of a range, for a page that goes on there. Another
+    /// range may say more by now, but its entries have another order.
+    fn walk(&self, sieve: &Sieve, path: u64) -> Result<Way> {
+        match spans(sieve).into_iter().find(|span| number(&span.path) == path) {
             Some(span) if self.is_indexed(&span.path)? => Ok(Way::Walk(span.clone())),
             _ => Err(index_gone()),
         }
     }
 
-    /// The way along the numbers of items, for a page that goes on there.
-    fn numbers(&self, sieve: &Sieve) -> Result<Way> {
-        match self.by_filter(sieve)? {
-            way @ Way::Numbers(_) => Ok(way),
-            _ => Err(index_gone()),
+    /// The way along the numbers of items, for a page that goes on there. All sets
+    /// have one order, so any will do.
+    fn numbers(&self, sieves: &[&Sieve]) -> Result<Way> {
+        for sieve in sieves {
+            if let Way::Numbers(set) = self.by_filter(sieve)? {
+                return self.set_within(set).map(Way::Numbers);
+            }
         }
+        Err(index_gone())
+    }
+
+    /// The way by a filter, within the partition that is meant.
+    fn within(&self, way: Way, segments: &Segments) -> Result<Way> {
+        let range = match &way {
+            Way::Walk(span) | Way::Numbers(Set::Range(span)) => Some(span),
+            _ => None,
+        };
+        if let Some(range) = range
+            && self.is_shorter(range, segments)?
+        {
+            return Ok(Way::Scan(Why::Shorter));
+        }
+        match way {
+            Way::Numbers(set) => self.set_within(set).map(Way::Numbers),
+            way => Ok(way),
+        }
+    }
+
+    /// A set with the entries of the partition's key to leap by, if it has any.
+    fn set_within(&self, set: Set) -> Result<Set> {
+        Ok(match self.key()? {
+            Some(key) => Set::Within(Box::new(set), key.clone()),
+            None => set,
+        })
+    }
+
+    /// The value of the partition's key that is indexed; of a hierarchy's the last.
+    pub(super) fn key(&self) -> Result<Option<&Span>> {
+        for value in self.said.values().iter().rev() {
+            if self.is_indexed(&value.path)? {
+                return Ok(Some(value));
+            }
+        }
+        Ok(None)
     }
 
     /// The items of a sieve by their numbers. `None`: it cannot be told, or only
     /// by a range, and ranges are not asked for.
-    fn set(&self, sieve: &Sieve, ranges: bool) -> Result<Option<Set>> {
+    pub(super) fn set(&self, sieve: &Sieve, ranges: bool) -> Result<Option<Set>> {
         Ok(match sieve {
             Sieve::All | Sieve::Nothing => None,
             Sieve::Span(span) if !self.is_indexed(&span.path)? => None,
@@ -203,35 +257,6 @@ impl Chooser<'_> {
         let steps: Vec<Step<'_>> = path.iter().map(IndexStep::as_step).collect();
         walk::is_indexed(self.index, &*self.opened.snapshot, &self.opened.container, &steps)
             .map_err(storage_failed)
-    }
-
-    /// Whether a filter leaves so few items that they are best sorted in memory.
-    fn is_selective(&self, way: &Way, segments: &Segments) -> Result<bool> {
-        let Way::Numbers(set) = way else { return Ok(false) };
-        let mut points = Vec::new();
-        if !gather(set, &mut points) {
-            return Ok(false);
-        }
-        let mut left = SORTED_MAX;
-        for span in points {
-            let stretch = stretch(span);
-            for (bucket, _) in segments {
-                let snapshot = &*self.opened.snapshot;
-                let mut entries = Entries::new(snapshot, *bucket, &stretch, Direction::Forward)
-                    .map_err(storage_failed)?;
-                while left > 0 {
-                    let page = next_alive(&mut entries, left.min(256))?;
-                    if page.is_empty() {
-                        break;
-                    }
-                    left = left.saturating_sub(page.len());
-                }
-                if left == 0 {
-                    return Ok(false);
-                }
-            }
-        }
-        Ok(true)
     }
 
     /// The entries that have the order of a query, if none of its items can lack
@@ -301,33 +326,17 @@ impl Chooser<'_> {
     }
 }
 
-/// The values that a set is made of; `false`: it has ranges.
-fn gather<'s>(set: &'s Set, points: &mut Vec<&'s Span>) -> bool {
-    match set {
-        Set::Point(span) => {
-            points.push(span);
-            true
-        }
-        Set::Range(_) => false,
-        // One of them is enough to know a limit.
-        Set::All(sets) => sets.first().is_some_and(|set| gather(set, points)),
-        Set::Any(sets) => sets.iter().all(|set| gather(set, points)),
-    }
-}
-
-/// The range that says most of those that an item must have a value in.
-fn best(sieve: &Sieve) -> Option<&Span> {
-    match sieve {
+/// The ranges that an item must have a value in, all of them.
+fn spans(sieve: &Sieve) -> Vec<&Span> {
+    let members = match sieve {
+        Sieve::And(members) => members.as_slice(),
+        sieve => std::slice::from_ref(sieve),
+    };
+    let spans = members.iter().filter_map(|member| match member {
         Sieve::Span(span) => Some(span),
-        Sieve::And(members) => {
-            let spans = members.iter().filter_map(|member| match member {
-                Sieve::Span(span) => Some(span),
-                _ => None,
-            });
-            spans.max_by_key(|span| tightness(span))
-        }
         _ => None,
-    }
+    });
+    spans.collect()
 }
 
 /// How much a span says, roughly.

@@ -142,6 +142,8 @@ fn reason(why: Why) -> &'static str {
     match why {
         Why::Few => "There are so few items that all are read.",
         Why::NothingToSeek => "The filter has nothing that an index could look up.",
+        Why::Partition => "All items of the partition are wanted, for all that an index knows.",
+        Why::Shorter => "The partition has fewer items than the index has entries for the filter.",
         Why::Resumed => "The page before read all items, and this one goes on.",
         Why::NotIndexed => "What the filter asks for is in no index that can be used now.",
     }
@@ -155,6 +157,10 @@ fn gather(set: &Set, indexes: &mut Vec<(String, Option<String>)>) {
     match set {
         Set::Point(span) | Set::Range(span) => indexes.push(index(span)),
         Set::All(sets) | Set::Any(sets) => sets.iter().for_each(|set| gather(set, indexes)),
+        Set::Within(set, key) => {
+            gather(set, indexes);
+            indexes.push(index(key));
+        }
     }
 }
 
@@ -167,6 +173,7 @@ fn condition(set: &Set) -> String {
         Set::Point(span) | Set::Range(span) => span.to_string(),
         Set::All(sets) => joined(sets, " AND "),
         Set::Any(sets) => joined(sets, " OR "),
+        Set::Within(set, key) => format!("({} AND {key})", condition(set)),
     }
 }
 

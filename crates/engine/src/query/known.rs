@@ -3,6 +3,7 @@
 //! | query                                | answered by                           |
 //! |--------------------------------------|---------------------------------------|
 //! | COUNT(1), no filter                  | the life histogram                    |
+//! | COUNT(1), no filter, one partition   | counting the entries of its key       |
 //! | COUNT(1), a filter that is one span  | counting the entries of the span      |
 //! | COUNT(c.a)                           | counting the entries of the path      |
 //! | MIN(c.a), MAX(c.a), no filter or a   | the first and last entries; the query |
@@ -13,9 +14,10 @@
 
 use dayfly_model::Result;
 use dayfly_model::indexing::rules::VALUE_BYTES_MAX;
+use dayfly_model::partition_key::Component;
 use dayfly_model::value::{Type, Value, order};
 use dayfly_sql::run::{Fact, Finished, IndexStep, Page, Program, Sieve, Span};
-use dayfly_storage::{Bucket, Direction};
+use dayfly_storage::{Bucket, Direction, KeyRange};
 
 use super::access::{Segments, load, next_alive};
 use super::choose::{Chooser, number, stretch};
@@ -26,6 +28,10 @@ use crate::list;
 use crate::operation::Part;
 use crate::reply::{QueryFigures, storage_failed};
 use crate::ttl;
+
+/// How many entries of other partitions a count goes past, before it is quicker to
+/// read the items. Few in tests, so that it happens.
+const OTHERS_MAX: u64 = if cfg!(test) { 5 } else { 1000 };
 
 /// How many entries are read at once.
 const CHUNK: usize = 512;
@@ -108,27 +114,68 @@ impl Knower<'_, '_> {
 
     fn count(&self, path: Option<&[IndexStep]>, figures: &mut QueryFigures) -> Result<Option<u64>> {
         let stretch = match (path, self.span()) {
-            (None, None) => return self.living(),
+            (None, None) => match self.living()? {
+                Some(count) => return Ok(Some(count)),
+                None => return self.in_partition(figures),
+            },
             (None, Some(span)) => self.chooser.indexed(span)?,
             (Some(path), Some(span)) if path == span.path => self.chooser.indexed(span)?,
             (Some(_), Some(_)) => None,
             (Some(path), None) => self.whole(path)?,
         };
-        let Some(stretch) = stretch else { return Ok(None) };
-        let mut count = 0;
+        match stretch {
+            Some(stretch) => self.entries_meant(&stretch, u64::MAX, figures),
+            None => Ok(None),
+        }
+    }
+
+    /// How many entries of a stretch are of items that are meant. `None`: there are
+    /// more than so many others among them.
+    fn entries_meant(
+        &self,
+        stretch: &Stretch,
+        others_max: u64,
+        figures: &mut QueryFigures,
+    ) -> Result<Option<u64>> {
+        let (mut count, mut others) = (0, 0);
         for (bucket, scope) in self.segments {
-            let mut entries = self.entries(*bucket, &stretch, Direction::Forward)?;
-            loop {
+            let mut entries = self.entries(*bucket, stretch, Direction::Forward)?;
+            while others <= others_max {
                 let page = next_alive(&mut entries, CHUNK)?;
                 if page.is_empty() {
                     break;
                 }
-                count += page.iter().filter(|entry| scope.contains(&entry.item)).count() as u64;
+                let meant = page.iter().filter(|entry| scope.contains(&entry.item)).count() as u64;
+                count += meant;
+                others += page.len() as u64 - meant;
             }
             figures.entries += entries.looked.keys;
             figures.dead += entries.looked.dead;
         }
-        Ok(Some(count))
+        Ok((others <= others_max).then_some(count))
+    }
+
+    /// How many items are alive in the one partition that is meant. Each of them has
+    /// an entry with its key; of a key with several components the last one tells
+    /// most partitions apart.
+    fn in_partition(&self, figures: &mut QueryFigures) -> Result<Option<u64>> {
+        let definition = &self.chooser.opened.container.definition().partition_key;
+        let given = self.part.partition_key.as_ref().map(|key| key.0.as_slice());
+        let Some(given) = given.filter(|given| given.len() == definition.paths.len()) else {
+            return Ok(None);
+        };
+        let (Some(path), Some(start)) =
+            (definition.paths.last(), given.last().and_then(start_of_key))
+        else {
+            return Ok(None);
+        };
+        let path: Vec<_> = path.segments().iter().cloned().map(IndexStep::Name).collect();
+        if !self.chooser.is_indexed(&path)? {
+            return Ok(None);
+        }
+        let end = KeyRange::prefix(&start).end;
+        let stretch = Stretch { kind: EntryKind::Value, path: number(&path), start, end };
+        self.entries_meant(&stretch, OTHERS_MAX, figures)
     }
 
     /// How many items are alive in the container, if all of it is meant.
@@ -237,6 +284,22 @@ impl Chooser<'_> {
     fn indexed(&self, span: &Span) -> Result<Option<Stretch>> {
         Ok(self.is_indexed(&span.path)?.then(|| stretch(span)))
     }
+}
+
+/// The bytes with which the entries of all items begin that have this in their key.
+/// Integers that are one number in a key have the same nearest double.
+fn start_of_key(component: &Component) -> Option<Vec<u8>> {
+    let mut start = order::key(&match component {
+        Component::Undefined => return None,
+        Component::Null => Value::Null,
+        Component::Bool(truth) => Value::Bool(*truth),
+        Component::Number(double) => Value::from(*double),
+        Component::String(text) => Value::from(text.as_str()),
+    });
+    if let Component::Number(_) = component {
+        start.truncate(order::DOUBLE_BYTES);
+    }
+    (start.len() <= VALUE_BYTES_MAX).then_some(start)
 }
 
 fn is_text(entry: &Entry) -> bool {

@@ -2,6 +2,9 @@
 //!
 //! The entries of one value come in the order of the items' numbers, so what is
 //! in several of them, or in any, is found by going along all of them at once.
+//!
+//! Within one partition, an entry says itself whether its item is meant. The
+//! entries of the partition's key are read only to leap over what is not.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -9,7 +12,7 @@ use dayfly_model::Result;
 use dayfly_sql::run::Span;
 use dayfly_storage::{Bucket, Direction, Snapshot};
 
-use super::access::next_alive;
+use super::access::{Scope, next_alive};
 use super::choose::stretch;
 use crate::index::walk::{Entries, Entry, Looked, Stretch};
 use crate::keys::ItemKey;
@@ -32,6 +35,8 @@ pub(super) enum Set {
     All(Vec<Set>),
     /// Those that are in any of them.
     Any(Vec<Set>),
+    /// Those of it that are in a partition, all of whose items have this value.
+    Within(Box<Set>, Span),
 }
 
 /// An item by its number.
@@ -47,20 +52,22 @@ pub(super) enum Stream<'a> {
     Listed(BTreeMap<u64, ItemKey>),
     All(Vec<Stream<'a>>),
     Any(Vec<Stream<'a>>),
+    Within(Box<Within<'a>>),
 }
 
 impl<'a> Stream<'a> {
-    /// The items of `set` in a bucket. `None`: a range names too many.
+    /// The items of `set` in a bucket, some more than those of `scope` perhaps.
+    /// `None`: a range names too many.
     pub(super) fn open(
         set: &Set,
         snapshot: &'a dyn Snapshot,
-        bucket: Bucket,
+        (bucket, scope): (Bucket, &Scope),
         looked: &mut Looked,
     ) -> Result<Option<Stream<'a>>> {
         let mut many = |sets: &[Set]| -> Result<Option<Vec<Stream<'a>>>> {
             let mut streams = Vec::with_capacity(sets.len());
             for set in sets {
-                match Stream::open(set, snapshot, bucket, looked)? {
+                match Stream::open(set, snapshot, (bucket, scope), looked)? {
                     Some(stream) => streams.push(stream),
                     None => return Ok(None),
                 }
@@ -72,6 +79,13 @@ impl<'a> Stream<'a> {
             Set::Range(span) => list(&stretch(span), snapshot, bucket, looked)?.map(Stream::Listed),
             Set::All(sets) => many(sets)?.map(Stream::All),
             Set::Any(sets) => many(sets)?.map(Stream::Any),
+            Set::Within(set, key) => {
+                let set = Stream::open(set, snapshot, (bucket, scope), looked)?;
+                let key = Point::new(stretch(key), snapshot, bucket);
+                let within =
+                    |set| Stream::Within(Box::new(Within { set, key, scope: scope.clone() }));
+                set.map(within)
+            }
         })
     }
 
@@ -95,6 +109,7 @@ impl<'a> Stream<'a> {
                 }
                 Ok(first)
             }
+            Stream::Within(within) => within.seek(least),
         }
     }
 
@@ -104,6 +119,28 @@ impl<'a> Stream<'a> {
             Stream::Point(point) => point.looked,
             Stream::Listed(_) => Looked::default(),
             Stream::All(streams) | Stream::Any(streams) => streams.iter().map(Stream::looked).sum(),
+            Stream::Within(within) => [within.set.looked(), within.key.looked].into_iter().sum(),
+        }
+    }
+}
+
+/// The items of a set that are in a partition.
+pub(super) struct Within<'a> {
+    set: Stream<'a>,
+    /// All items that have the value of the partition's key.
+    key: Point<'a>,
+    scope: Scope,
+}
+
+impl Within<'_> {
+    fn seek(&mut self, mut least: u64) -> Result<Option<Hit>> {
+        loop {
+            let Some(hit) = self.set.seek(least)? else { return Ok(None) };
+            if self.scope.contains(&hit.item) {
+                return Ok(Some(hit));
+            }
+            let Some(next) = self.key.seek(hit.docno + 1)? else { return Ok(None) };
+            least = next.docno;
         }
     }
 }

@@ -2,6 +2,7 @@
 //! names, and of that the partitions that the filter names.
 
 use dayfly_model::Result;
+use dayfly_model::partition_key::PartitionKey;
 use dayfly_sql::Request;
 use dayfly_sql::plan::{Routing, routing};
 use dayfly_storage::KeyRange;
@@ -23,6 +24,8 @@ pub(super) struct Reach {
     pub(super) segments: Segments,
     /// How many partitions that is, if they are named.
     pub(super) partitions: Option<usize>,
+    /// The key of the partition, if it is one.
+    pub(super) key: Option<PartitionKey>,
 }
 
 /// The ranges of keys to look at, and the partition key ranges they are in.
@@ -31,16 +34,18 @@ pub(super) fn reach(opened: &Opened, request: &Request, part: &Part) -> Result<R
     let definition = &opened.container.definition().partition_key;
     if part.partition_key.is_some() || definition.system_key || request.query.sources.is_empty() {
         let partitions = part.partition_key.is_some().then_some(1);
-        return Ok(Reach { place, segments: grouped(ranges), partitions });
+        let key = part.partition_key.clone();
+        return Ok(Reach { place, segments: grouped(ranges), partitions, key });
     }
     let keys = match routing(&request.query, &request.parameters, definition) {
         Routing::Nothing => Vec::new(),
         Routing::Keys(keys) if keys.len() <= PARTITIONS_MAX => keys,
         Routing::Keys(_) | Routing::Everything => {
-            return Ok(Reach { place, segments: grouped(ranges), partitions: None });
+            return Ok(Reach { place, segments: grouped(ranges), partitions: None, key: None });
         }
     };
     let partitions = Some(keys.len());
+    let key = keys.first().filter(|_| keys.len() == 1).cloned();
     let mut named = Vec::new();
     let mut touched = Vec::new();
     for key in keys {
@@ -54,7 +59,7 @@ pub(super) fn reach(opened: &Opened, request: &Request, part: &Part) -> Result<R
     }
     named.sort_by(|left, right| (left.0, &left.1.start).cmp(&(right.0, &right.1.start)));
     named.dedup();
-    Ok(Reach { place, segments: grouped(named), partitions })
+    Ok(Reach { place, segments: grouped(named), partitions, key })
 }
 
 /// Ranges in their order, bucket by bucket.

@@ -39,8 +39,17 @@ pub(super) enum Place {
     Start,
     /// With this item, or the next one after where it was.
     Item(Bucket, Vec<u8>),
-    /// With this entry of an index, by its value and the item's number.
-    Entry(Bucket, Vec<u8>, u64),
+    /// With this entry of an index.
+    Entry {
+        /// Where it is.
+        bucket: Bucket,
+        /// The number of its path.
+        path: u64,
+        /// Its value.
+        value: Vec<u8>,
+        /// The item's number.
+        docno: u64,
+    },
     /// With the item of this number, or the next one.
     Number(Bucket, u64),
 }
@@ -50,7 +59,7 @@ impl Place {
     pub(super) fn bucket(&self) -> Option<Bucket> {
         match self {
             Place::Start => None,
-            Place::Item(bucket, _) | Place::Entry(bucket, _, _) | Place::Number(bucket, _) => {
+            Place::Item(bucket, _) | Place::Entry { bucket, .. } | Place::Number(bucket, _) => {
                 Some(*bucket)
             }
         }
@@ -127,9 +136,10 @@ impl Token {
                 bytes.put_u64(bucket.0);
                 bytes.put_slice(key);
             }
-            (None, Place::Entry(bucket, value, docno)) => {
+            (None, Place::Entry { bucket, path, value, docno }) => {
                 bytes.put_u8(4);
                 bytes.put_u64(bucket.0);
+                bytes.put_u64(*path);
                 bytes.put_u64(*docno);
                 bytes.put_slice(value);
             }
@@ -195,8 +205,9 @@ fn read(text: &str) -> Option<(Seal, Token)> {
             None
         }
         4 => {
-            let (bucket, docno) = (rest.try_get_u64().ok()?, rest.try_get_u64().ok()?);
-            at = Place::Entry(Bucket(bucket), rest.to_vec(), docno);
+            let (bucket, path) = (Bucket(rest.try_get_u64().ok()?), rest.try_get_u64().ok()?);
+            let docno = rest.try_get_u64().ok()?;
+            at = Place::Entry { bucket, path, value: rest.to_vec(), docno };
             rest = &[];
             None
         }
@@ -271,8 +282,8 @@ mod tests {
         #[test]
         fn a_token_that_was_bent_is_refused(at in any::<prop::sample::Index>(), bit in 0..6u32) {
             let seals = seals(7, QUERY);
-            let at_entry = Place::Entry(Bucket(9), vec![5; 40], 8);
-            let text = Token { resume: Resume::default(), at: at_entry }.write(seals);
+            let entry = Place::Entry { bucket: Bucket(9), path: 7, value: vec![5; 40], docno: 8 };
+            let text = Token { resume: Resume::default(), at: entry }.write(seals);
             let mut bent = text.clone().into_bytes();
             let at = at.index(bent.len());
             bent[at] ^= 1 << bit;
@@ -289,7 +300,7 @@ mod tests {
         for (after, at) in [
             (None, Place::Start),
             (None, Place::Item(Bucket(9), b"key".to_vec())),
-            (None, Place::Entry(Bucket(9), vec![5; 512], 8)),
+            (None, Place::Entry { bucket: Bucket(9), path: 7, value: vec![5; 512], docno: 8 }),
             (None, Place::Number(Bucket(9), 8)),
             (Some(row), Place::Start),
             (Some(After::Start(vec![6; 512], vec![7; 8])), Place::Start),

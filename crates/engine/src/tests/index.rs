@@ -2,6 +2,7 @@
 //! policy changes, too.
 
 mod histories;
+mod touched;
 
 use dayfly_model::indexing::IndexingPolicy;
 use dayfly_model::indexing::Step;
@@ -18,7 +19,7 @@ use crate::catalog::Container;
 use crate::index::rebuild::{self, Size, Turn};
 use crate::index::walk::{self, Entries, Stretch};
 use crate::keys::{self, EntryKind};
-use crate::operation::{Act, Condition, Indexing, Operation, Replacement};
+use crate::operation::{Act, Condition, ContainerWishes, Indexing, Operation, Replacement};
 use crate::record::Record;
 use crate::reply::Success;
 use crate::scope::Opened;
@@ -70,7 +71,8 @@ impl Server {
 
     pub(super) fn progress(&self) -> u8 {
         let condition = Condition::default();
-        let read = Operation::ReadContainer { at: at(), condition, quota: true };
+        let wishes = ContainerWishes { quota: true, ..ContainerWishes::default() };
+        let read = Operation::ReadContainer { at: at(), condition, wishes };
         self.run(read).unwrap().index_progress.unwrap()
     }
 
@@ -168,10 +170,7 @@ fn derived(
     let mut expected = Vec::new();
     for (_, row) in rows {
         let record = crate::record::Record::decode(row).unwrap();
-        let by_policy = container.definition().indexing.automatic;
-        if record.indexing == Indexing::Exclude
-            || record.indexing == Indexing::ByPolicy && !by_policy
-        {
+        if record.indexing == Indexing::Exclude {
             continue;
         }
         let text = std::str::from_utf8(record.text()).unwrap();
@@ -317,18 +316,17 @@ fn a_request_may_leave_an_item_out_of_the_index() {
     assert_eq!(server.found("a"), ["1", "3"]);
     assert!(!server.is_indexed("a"), "an item is missing");
     server.is_settled();
-    assert_eq!(server.set_policy(&json!({"automatic": false})), 0);
+    assert_eq!(server.set_policy(&only(&["a"])), 0);
     server.rebuild_all();
-    assert_eq!(server.found("a"), ["3"]);
+    assert_eq!(server.found("a"), ["1", "3"], "another policy leaves out the same items");
     server.is_settled();
     // The next write decides anew.
-    server.run(directed(&item("1"), Indexing::Include)).unwrap();
     server.run(directed(&item("2"), Indexing::Include)).unwrap();
     assert_eq!(server.found("a"), ["1", "2", "3"]);
     assert!(server.is_indexed("a"));
     server.is_settled();
     server.run(write(Act::Delete("1".to_owned()), "\"x\"")).unwrap();
-    server.run(directed(&item("2"), Indexing::ByPolicy)).unwrap();
+    server.run(directed(&item("2"), Indexing::Exclude)).unwrap();
     assert!(!server.is_indexed("a"));
     server.run(write(Act::Delete("2".to_owned()), "\"x\"")).unwrap();
     assert!(server.is_indexed("a"));

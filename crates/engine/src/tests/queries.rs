@@ -19,8 +19,10 @@ mod forged;
 mod merge;
 mod naive;
 mod named;
+mod partition;
 mod parts;
 mod texts;
+mod ways;
 mod world;
 
 use dayfly_model::value::{Value, order};

@@ -582,7 +582,6 @@ fn indexing(default: Option<i64>) -> Value {
             "compositeIndexes": composite,
         }),
         Some(_) => serde_json::json!({
-            "automatic": false,
             "includedPaths": [{"path": "/*"}],
             "excludedPaths": [{"path": "/mark/?"}],
         }),

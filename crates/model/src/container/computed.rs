@@ -45,14 +45,12 @@ impl ComputedProperty {
             None => return Ok(Vec::new()),
             Some(Value::Array(entries)) => entries,
             Some(other) => {
-                return Err(Error::bad_request(format!(
-                    "The container's 'computedProperties' is not a list: {other}."
-                )));
+                return Err(refused(&format!("'computedProperties' is not a list: {other}.")));
             }
         };
         if entries.len() > COMPUTED_MAX {
-            return Err(Error::bad_request(format!(
-                "The container has {} computed properties; {COMPUTED_MAX} are allowed.",
+            return Err(refused(&format!(
+                "the container has {} computed properties, and {COMPUTED_MAX} are allowed.",
                 entries.len()
             )));
         }
@@ -68,8 +66,8 @@ impl ComputedProperty {
     fn read(entry: &Value) -> Result<ComputedProperty> {
         let text = |member: &str| match entry.get(member) {
             Some(Value::String(text)) => Ok(text.clone()),
-            _ => Err(Error::bad_request(format!(
-                "The computed property '{entry}' is invalid: its {member} is not a string."
+            _ => Err(refused(&format!(
+                "the computed property '{entry}' is wrong: its {member} is not a string."
             ))),
         };
         let property = ComputedProperty { name: text("name")?, query: text("query")? };
@@ -93,8 +91,18 @@ impl ComputedProperty {
 
     fn invalid(&self, reason: &str) -> Error {
         let name: String = self.name.chars().take(NAME_BYTES_MAX).collect();
-        Error::bad_request(format!("The computed property '{name}' is invalid: {reason}."))
+        invalid(&name, &format!("{reason}."))
     }
+}
+
+/// The error for a computed property that cannot be, with a sentence that says why.
+pub fn invalid(name: &str, reason: &str) -> Error {
+    refused(&format!("the computed property '{name}' is wrong: {reason}"))
+}
+
+/// The service's text, which SDKs look for, and our reason.
+fn refused(reason: &str) -> Error {
+    Error::bad_request(format!("One of the specified inputs is invalid: {reason}"))
 }
 
 /// What the computed properties of a container and its other members say about

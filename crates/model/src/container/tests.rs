@@ -363,14 +363,14 @@ fn computed_properties_that_are_refused() {
     let place = "it can be in included, excluded and composite paths, and in no other index";
     for (properties, more, reason) in [
         ("1".to_owned(), String::new(), "is not a list: 1."),
-        ("[1]".to_owned(), String::new(), "'1' is invalid: its name is not a string."),
+        ("[1]".to_owned(), String::new(), "'1' is wrong: its name is not a string."),
         (r#"[{"name":"a"}]"#.to_owned(), String::new(), "its query is not a string."),
         (r#"[{"query":"q"}]"#.to_owned(), String::new(), "its name is not a string."),
-        (format!("[{}]", many.join(",")), String::new(), "has 21 computed properties; 20 are"),
+        (format!("[{}]", many.join(",")), String::new(), "has 21 computed properties, and 20 are"),
         (
             r#"[{"name":"a","query":"q"},{"name":"a","query":"r"}]"#.to_owned(),
             String::new(),
-            "'a' is invalid: its name is there twice.",
+            "'a' is wrong: its name is there twice.",
         ),
         (named(""), String::new(), "its name has 1 to 255 bytes"),
         (named(&"n".repeat(256)), String::new(), "its name has 1 to 255 bytes"),
@@ -389,6 +389,7 @@ fn computed_properties_that_are_refused() {
     ] {
         let error = refused(&with(&properties, &more));
         assert_eq!(error.kind, ErrorKind::BadRequest);
+        assert!(error.message.starts_with("One of the specified inputs is invalid: "));
         assert!(error.message.contains(reason), "{}: {reason}", error.message);
     }
     made(&with(&named(&"n".repeat(255)), ""));

@@ -43,7 +43,6 @@ pub struct Rules {
     /// The members of composite indexes that are `_ts`.
     times: Vec<Slot>,
     is_on: bool,
-    automatic: bool,
 }
 
 /// A computed property, as far as an index goes.
@@ -123,7 +122,6 @@ impl Rules {
             left_out: Vec::new(),
             times: Vec::new(),
             is_on,
-            automatic: policy.automatic,
         };
         if !is_on {
             return rules;
@@ -239,11 +237,6 @@ impl Rules {
     /// Whether there is an index at all.
     pub fn is_on(&self) -> bool {
         self.is_on
-    }
-
-    /// Whether items are in the index unless a request says otherwise.
-    pub fn is_automatic(&self) -> bool {
-        self.automatic
     }
 
     /// Whether `name` is a computed property.

@@ -15,6 +15,7 @@ fn paths_and_their_echo() {
     for (given, echo) in [
         ("{}", default),
         (r#"{"indexingMode":"consistent","automatic":true}"#, default),
+        (r#"{"indexingMode":"consistent","automatic":false}"#, default),
         (r#"{"indexingMode":"Consistent","includedPaths":[],"excludedPaths":[]}"#, default),
         (r#"{"includedPaths":[{"path":"/*"}]}"#, default),
         (
@@ -27,7 +28,7 @@ fn paths_and_their_echo() {
         ),
         (
             r#"{"indexingMode":"lazy","automatic":false,"includedPaths":[{"path":"/_etag/?"}],"excludedPaths":[{"path":"/*"}]}"#,
-            r#"{"indexingMode":"lazy","automatic":false,"includedPaths":[{"path":"/_etag/?"}],"excludedPaths":[{"path":"/*"}]"#,
+            r#"{"indexingMode":"lazy","automatic":true,"includedPaths":[{"path":"/_etag/?"}],"excludedPaths":[{"path":"/*"}]"#,
         ),
         (
             r#"{"indexingMode":"none","automatic":true,"includedPaths":[{"path":"/*"}]}"#,

@@ -34,6 +34,8 @@ pub const PAST: u8 = 0x09;
 
 /// How many bytes a number has.
 pub const NUMBER_BYTES: usize = 11;
+/// How many of them all integers have in common with their nearest double.
+pub const DOUBLE_BYTES: usize = 9;
 
 /// The first bytes of all values of a type: the least, and the first that is
 /// past them.

@@ -1,7 +1,10 @@
 //! The values at the paths that a query reads, in one look over an item's text.
 //!
 //! The paths of a program make a tree. The text is read along that tree; what
-//! no path leads to is read past, and nothing is built for it.
+//! no path leads to is read past, and nothing is built for it. Behind the last
+//! property that is wanted, nothing is read: no property comes twice in a stored
+//! text. Only a query that gives items as they are reads all of it first, so that
+//! no damaged text leaves the server.
 //!
 //! A path that starts with a computed property leads into what that is for the item,
 //! which is computed from fields that are read before. To all others it is a field
@@ -123,8 +126,11 @@ impl Fields {
             let mut text = serde_json::Deserializer::from_str(item.text());
             // An item is not nested deeper than it may be.
             text.disable_recursion_limit();
-            let look = Look { node: &self.root, found: &mut found };
-            look.deserialize(&mut text).map_err(|_| damaged())?;
+            let mut top =
+                Top { root: &self.root, found: &mut found, stops: !self.whole, is_enough: false };
+            if text.deserialize_map(&mut top).is_err() && !top.is_enough {
+                return Err(damaged());
+            }
         }
         for (field, name) in &self.system {
             if let Some(place) = found.get_mut(*field) {
@@ -179,6 +185,43 @@ fn child<'n, K: PartialEq + Clone>(children: &'n mut Vec<(K, Node)>, key: &K) ->
     // It is there, or was just put there.
     #[expect(clippy::indexing_slicing, reason = "found or pushed above")]
     &mut children[at].1
+}
+
+/// Reads an item.
+struct Top<'l> {
+    root: &'l Node,
+    found: &'l mut [Value],
+    /// Whether it ends when everything is found.
+    stops: bool,
+    /// Whether it did: it can only fail to end early.
+    is_enough: bool,
+}
+
+impl<'de> Visitor<'de> for &mut Top<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an item")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let names = &self.root.names;
+        let mut left = names.len();
+        while left > 0 || !self.stops {
+            match map.next_key_seed(Named(names))? {
+                Some(Some(node)) => {
+                    map.next_value_seed(Look { node, found: self.found })?;
+                    left = left.saturating_sub(1);
+                }
+                Some(None) => {
+                    map.next_value::<IgnoredAny>()?;
+                }
+                None => return Ok(()),
+            }
+        }
+        self.is_enough = true;
+        Err(A::Error::custom("enough"))
+    }
 }
 
 /// Reads a value along a node.

@@ -502,3 +502,35 @@ fn too_much_is_refused() {
     .unwrap_err();
     assert!(error.message.contains("too much memory"), "{error}");
 }
+
+/// What is given as it is, is read first; of all else only what is wanted.
+#[test]
+fn an_item_is_read_as_far_as_it_is_wanted() {
+    const TEXT: &str = r#"{"id":"1","a":{"b":1,"c":[2,3]},"d":4,"e":5}"#;
+    let whole = documents(&json!([serde_json::from_str::<Json>(TEXT).unwrap()]));
+    let after = |end: &str| TEXT.find(end).unwrap() + end.len();
+    for (query, end) in [
+        ("SELECT VALUE c.id FROM c", r#""1""#),
+        ("SELECT VALUE c.a.b FROM c", "3]}"),
+        ("SELECT VALUE c.a.c[0] FROM c", "3]}"),
+        ("SELECT VALUE c.a FROM c WHERE c.a.b = 1", "3]}"),
+        ("SELECT c.d, c.id FROM c", r#""d":4"#),
+        ("SELECT VALUE c.id FROM c WHERE c.e = 5", r#""e":5"#),
+        ("SELECT VALUE c.id FROM c WHERE NOT IS_DEFINED(c.f)", "5}"),
+        ("SELECT VALUE c[0] ?? 7 FROM c", "{"),
+        ("SELECT * FROM c WHERE c.id = '1'", "5}"),
+        ("SELECT c, c.id FROM c", "5}"),
+    ] {
+        let program = program(query, json!([])).unwrap();
+        let read = |text: &str| {
+            let document = Document { text: text.to_owned(), number: 0 };
+            page(&program, &[document], 10, None).map(|(rows, _)| rows)
+        };
+        let expected = page(&program, &whole, 10, None).unwrap().0;
+        assert_eq!(expected.len(), 1, "{query}");
+        let end = after(end);
+        assert_eq!(read(TEXT).unwrap(), expected, "{query}");
+        assert_eq!(read(&TEXT[..end]).unwrap(), expected, "{query}");
+        assert!(read(&TEXT[..end - 1]).is_err(), "{query}");
+    }
+}

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use crate::{Error, Result};
 
 /// The format this version writes and reads.
-pub(super) const FORMAT_VERSION: u32 = 3;
+pub(super) const FORMAT_VERSION: u32 = 4;
 
 const LOCK: &str = "dayfly.lock";
 const FORMAT: &str = "dayfly.format";

@@ -49,7 +49,7 @@ impl Random {
             2 => {
                 json!({"includedPaths": [{"path": "/*"}], "excludedPaths": [{"path": "/a/?"}, {"path": "/c/*"}]})
             }
-            _ => json!({"automatic": false}),
+            _ => only(&[]),
         };
         if self.below(2) == 0 {
             let first = self.one_of(["/a", "/low", "/a", "/low/x"]);

@@ -164,11 +164,17 @@ impl Oracle {
         let alive = self.alive(write.place).is_some();
         let status = match (write.act, alive) {
             (Act::Create, true) => return Err(ErrorKind::Conflict),
-            (Act::Replace | Act::Delete, false) => return Err(ErrorKind::NotFound),
+            (Act::Replace | Act::Rename(_) | Act::Delete, false) => {
+                return Err(ErrorKind::NotFound);
+            }
             (Act::Delete, true) => return Ok(204),
             (Act::Create | Act::Upsert, false) => 201,
-            (Act::Upsert | Act::Replace, true) => 200,
+            (Act::Upsert | Act::Replace | Act::Rename(_), true) => 200,
         };
+        let target = write.target();
+        if target.id != write.place.id && self.alive(target).is_some() {
+            return Err(ErrorKind::Conflict);
+        }
         let slice = self.slices[write.place.key];
         if write.ttl == Ttl::Odd && self.policies[slice].default.is_some() {
             return Err(ErrorKind::BadRequest);
@@ -181,9 +187,10 @@ impl Oracle {
 
     /// Others in the same logical partition that have the unique key.
     fn rivals(&self, write: &Write) -> impl Iterator<Item = (&Place, &Item)> {
-        let (place, email) = (write.place, write.email);
+        let (place, target, email) = (write.place, write.target(), write.email);
         self.items.iter().filter(move |(other, item)| {
-            other.key == place.key && other.id != place.id && item.email == email
+            let is_same = other.id == place.id || other.id == target.id;
+            other.key == place.key && !is_same && item.email == email
         })
     }
 
@@ -200,7 +207,8 @@ impl Oracle {
         }
         let (ts, slice) = (self.now, self.slices[write.place.key]);
         let Write { ttl, email, place, .. } = *write;
-        self.items.insert(place, Item { ts, ttl, email, shown, slice, dead: false });
+        self.items.remove(&place);
+        self.items.insert(write.target(), Item { ts, ttl, email, shown, slice, dead: false });
     }
 
     /// Who is dead.

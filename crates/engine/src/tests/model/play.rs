@@ -490,7 +490,7 @@ fn contains(seen: &Value, expected: &Value, what: &str) -> Outcome {
 }
 
 fn json_of(write: &Write) -> Value {
-    let Write { place, email, mark, .. } = write;
+    let (place, Write { email, mark, .. }) = (write.target(), write);
     let filler = "+".repeat(usize::try_from(mark % 7).unwrap());
     let mut item =
         json!({"id": place.id, "pk": place.key, "email": email, "mark": mark, "filler": filler});
@@ -510,7 +510,7 @@ fn operation(write: &Write) -> Operation {
         act: match write.act {
             Act::Create => operation::Act::Create(body()),
             Act::Upsert => operation::Act::Upsert(body()),
-            Act::Replace => operation::Act::Replace(id, body()),
+            Act::Replace | Act::Rename(_) => operation::Act::Replace(id, body()),
             Act::Delete => operation::Act::Delete(id),
         },
         partition_key: Some(partition_key(write.place.key)),

@@ -50,6 +50,8 @@ pub(super) enum Act {
     Create,
     Upsert,
     Replace,
+    /// A replace that gives the item this id, which may be the one it has.
+    Rename(&'static str),
     Delete,
 }
 
@@ -63,6 +65,16 @@ pub(super) struct Write {
     pub(super) email: u64,
     /// Tells two writes apart, and makes them differ in length.
     pub(super) mark: u64,
+}
+
+impl Write {
+    /// Where the item is afterwards.
+    pub(super) fn target(&self) -> Place {
+        match self.act {
+            Act::Rename(id) => Place { id, ..self.place },
+            _ => self.place,
+        }
+    }
 }
 
 /// The default of a container, as in its definition.
@@ -203,10 +215,12 @@ impl Random {
     }
 
     fn write(&mut self, mark: u64) -> Write {
-        use Act::{Create, Delete, Replace, Upsert};
+        use Act::{Create, Delete, Rename, Replace, Upsert};
+        let rename = Rename(self.pick(&IDS));
         let seconds = 1 + self.below(6);
         Write {
-            act: self.pick(&[Create, Create, Upsert, Upsert, Upsert, Replace, Replace, Delete]),
+            act: self
+                .pick(&[Create, Create, Upsert, Upsert, Upsert, Replace, Replace, rename, Delete]),
             place: Place { key: self.pick(&KEYS), id: self.pick(&IDS) },
             ttl: self.pick(&[
                 Ttl::Absent,

@@ -65,7 +65,8 @@ fn queries_that_do_not() {
     ] {
         let error = define(query).unwrap_err();
         assert_eq!(error.kind, dayfly_model::ErrorKind::BadRequest, "{query}");
-        assert!(error.message.starts_with("The computed property 'p' is invalid: "), "{query}");
+        let start = "One of the specified inputs is invalid: the computed property 'p' is wrong: ";
+        assert!(error.message.starts_with(start), "{query}");
         assert!(error.message.contains(reason), "{query}: {}", error.message);
     }
 }

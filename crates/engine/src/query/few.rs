@@ -1,0 +1,204 @@
+//! Whether a query is about few items: then they are read one by one, or sorted
+//! in memory, whatever the index could do.
+//!
+//! What is alive decides, so that a query takes the same way before the purge and
+//! after it, and costs the same. Only where more of the dead wait than it is worth
+//! to read past, the index is asked all the same: its entries of the dead cost
+//! nearly nothing.
+
+use dayfly_model::{Result, Timestamp};
+use dayfly_sql::run::{Sieve, Span};
+use dayfly_storage::{Bucket, Direction};
+
+use super::access::{Scope, Segments};
+use super::choose::{Chooser, stretch};
+use super::numbers::Set;
+use crate::head::State;
+use crate::index::walk::Entries;
+use crate::items::Seen;
+use crate::lives::{Class, Lives};
+use crate::reply::storage_failed;
+
+/// No more items than this are read without an index.
+const FEW: u64 = 16;
+
+/// Past no more dead ones than this.
+const DEAD_MAX: u64 = 64;
+
+/// How many items are read at once: one more than are few.
+const CHUNK: usize = 17;
+
+/// Up to this many items are sorted in memory although an index has the order.
+const SORTED_MAX: usize = if cfg!(test) { 18 } else { 1_000 };
+
+/// Up to so many entries of a range and of a partition it is asked who has fewer,
+/// one after the other.
+const PROBES: [usize; 4] = if cfg!(test) { [2, 4, 8, 16] } else { [64, 256, 1_024, 4_096] };
+
+/// How many times as many entries are looked at as are asked for, if some are dead.
+const LOOKED_FACTOR: usize = 8;
+
+/// How many entries are read at once.
+const PAGE: usize = 256;
+
+/// Of how many conditions that all must hold it is asked how few items have it.
+const CONDITIONS_MAX: usize = 4;
+
+/// How many items were met.
+#[derive(Clone, Copy, Debug, Default)]
+struct Met {
+    alive: u64,
+    dead: u64,
+}
+
+impl Met {
+    fn is_few(self) -> bool {
+        self.alive <= FEW && self.dead <= DEAD_MAX
+    }
+}
+
+impl Chooser<'_> {
+    /// Whether there are few items to look at.
+    pub(super) fn is_small(&self, segments: &Segments) -> Result<bool> {
+        let mut met = Met::default();
+        for (bucket, scope) in segments {
+            if scope.is_whole() {
+                self.meet_all(*bucket, &mut met)?;
+            } else {
+                self.meet_some(*bucket, scope, &mut met)?;
+            }
+            if !met.is_few() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// All items of a bucket, from its life histogram. When there are many, they
+    /// count as alive, dead or not: either is too many.
+    fn meet_all(&self, bucket: Bucket, met: &mut Met) -> Result<()> {
+        let snapshot = &*self.opened.snapshot;
+        let get = |key: &[u8]| snapshot.get(bucket, key);
+        let lives = Lives::new(&get);
+        let mut items = 0;
+        for class in Class::ALL {
+            items += lives.all(class).map_err(storage_failed)?.items;
+            if items > FEW + DEAD_MAX {
+                met.alive += items;
+                return Ok(());
+            }
+        }
+        if items == 0 {
+            return Ok(());
+        }
+        let policy = State::policy(&snapshot.head(bucket)).map_err(storage_failed)?;
+        let now = Timestamp(snapshot.now());
+        let dead = lives.dead_at(policy, now).map_err(storage_failed)?.items;
+        met.alive += items.saturating_sub(dead);
+        met.dead += dead;
+        Ok(())
+    }
+
+    /// The items of some ranges, until they are not few.
+    fn meet_some(&self, bucket: Bucket, scope: &Scope, met: &mut Met) -> Result<()> {
+        let snapshot = &*self.opened.snapshot;
+        let policy = State::policy(&snapshot.head(bucket)).map_err(storage_failed)?;
+        let cuts = policy.cuts(self.opened.now());
+        for range in &scope.0 {
+            let mut range = range.clone();
+            loop {
+                let pairs = snapshot
+                    .scan(bucket, &range, Direction::Forward, CHUNK)
+                    .map_err(storage_failed)?;
+                let is_end = pairs.len() < CHUNK;
+                for (key, value) in pairs {
+                    match Seen::of(value, cuts).map_err(storage_failed)? {
+                        Seen::Alive(_) => met.alive += 1,
+                        Seen::Dead(_) | Seen::Absent => met.dead += 1,
+                    }
+                    range.start = [&key[..], &[0]].concat();
+                }
+                if !met.is_few() {
+                    return Ok(());
+                }
+                if is_end {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a filter leaves so few items that they are best sorted in memory.
+    /// The partition may have few, whatever else is sought in it.
+    pub(super) fn is_selective(&self, sieve: &Sieve, segments: &Segments) -> Result<bool> {
+        match self.set(&self.said.with(sieve), false)? {
+            Some(set) => Ok(self.count(&set, segments, SORTED_MAX)?.is_some()),
+            None => Ok(false),
+        }
+    }
+
+    /// Whether the partition that is meant has fewer items than a range has
+    /// entries; or both have so many that it is better to be sure of an end.
+    pub(super) fn is_shorter(&self, range: &Span, segments: &Segments) -> Result<bool> {
+        let Some(key) = self.key()? else { return Ok(false) };
+        for limit in PROBES {
+            if self.count_of(range, segments, limit)?.is_some() {
+                return Ok(false);
+            }
+            if self.count_of(key, segments, limit)?.is_some() {
+                break;
+            }
+        }
+        Ok(true)
+    }
+
+    /// How many items a set names at most; `None`: not less than `limit`, or there
+    /// are ranges in it.
+    fn count(&self, set: &Set, segments: &Segments, limit: usize) -> Result<Option<usize>> {
+        match set {
+            Set::Point(span) => self.count_of(span, segments, limit),
+            Set::Range(_) => Ok(None),
+            // One of them is enough to know a limit.
+            Set::All(sets) => {
+                for set in sets.iter().take(CONDITIONS_MAX) {
+                    if let Some(count) = self.count(set, segments, limit)? {
+                        return Ok(Some(count));
+                    }
+                }
+                Ok(None)
+            }
+            Set::Any(sets) => {
+                let mut sum = 0;
+                for set in sets {
+                    match self.count(set, segments, limit - sum)? {
+                        Some(count) => sum += count,
+                        None => return Ok(None),
+                    }
+                }
+                Ok(Some(sum))
+            }
+            Set::Within(set, _) => self.count(set, segments, limit),
+        }
+    }
+
+    /// How many entries of items that are alive a span has; `None`: not less than
+    /// `limit`, or among too many of the dead.
+    fn count_of(&self, span: &Span, segments: &Segments, limit: usize) -> Result<Option<usize>> {
+        let stretch = stretch(span);
+        let looked_max = (limit * LOOKED_FACTOR) as u64;
+        let mut count = 0;
+        for (bucket, _) in segments {
+            let snapshot = &*self.opened.snapshot;
+            let mut entries = Entries::new(snapshot, *bucket, &stretch, Direction::Forward)
+                .map_err(storage_failed)?;
+            while let Some(page) = entries.page(limit.min(PAGE)).map_err(storage_failed)? {
+                count += page.len();
+                if count >= limit || entries.looked.keys > looked_max {
+                    return Ok(None);
+                }
+            }
+        }
+        Ok(Some(count))
+    }
+}

@@ -1,0 +1,211 @@
+//! Which way a query takes, and that it goes on along it.
+
+use serde_json::{Value, json};
+
+use super::super::index::only;
+use super::super::server::{Kind, Server, at, partition_key};
+use crate::operation::{Operation, Page, Part, QueryItems};
+
+/// How many items a large partition has, and a small one: more than are read
+/// without an index, and together not more than a page looks at.
+const LARGE: u32 = 40;
+const SMALL: u32 = 20;
+
+/// A server with a large partition and a small one. In each item `a` is the same,
+/// `n` is another, and `m` falls with it.
+fn server(policy: &Value) -> Server {
+    let mut server = Server::new(Kind::Memory { slices: 1 });
+    server.make_container(Some(1000), &[]);
+    server.try_definition(Some(1000), policy, &json!([])).unwrap();
+    for number in 0..LARGE + SMALL {
+        let key = if number < LARGE { "large" } else { "small" };
+        let (n, m) = (number, LARGE + SMALL - number);
+        let item = json!({"id": n.to_string(), "pk": key, "a": 1, "n": n, "m": m, "t": [n, m]});
+        server.create(item).unwrap();
+    }
+    server
+}
+
+fn asked(key: Option<&str>, query: &str, page: Page) -> QueryItems {
+    QueryItems {
+        at: at(),
+        query: json!({ "query": query }).to_string().into_bytes(),
+        part: Part { partition_key: key.map(partition_key), ..Part::default() },
+        page,
+        cross_partition: true,
+        scan: true,
+        ..QueryItems::default()
+    }
+}
+
+impl Server {
+    /// The way of a query and the condition it goes by, and how many entries and
+    /// items it looked at.
+    fn way(&self, key: Option<&str>, query: &str) -> (String, String, u64, u64) {
+        let page = Page { limit: Some(1000), continuation: None };
+        let success = self.run(Operation::ExplainQuery(asked(key, query, page))).unwrap();
+        let told: Value = serde_json::from_slice(&success.body.to_vec()).unwrap();
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let (access, read) = (&told["access"], &told["read"]);
+        let count = |name: &str| read[name].as_u64().unwrap();
+        (text(&access["way"]), text(&access["condition"]), count("entries"), count("items"))
+    }
+
+    /// The numbers that a query finds, in pages of 7. After the first page
+    /// `between` happens, and the partition is `keys.1`.
+    fn numbers(
+        &self,
+        keys: (Option<&str>, Option<&str>),
+        filter: &str,
+        between: impl Fn(&Server),
+    ) -> Vec<u64> {
+        let query = format!("SELECT VALUE c.n FROM c WHERE {filter}");
+        let mut found = Vec::new();
+        let mut continuation = None;
+        loop {
+            let is_first = found.is_empty();
+            let key = if is_first { keys.0 } else { keys.1 };
+            let page = Page { limit: Some(7), continuation };
+            let success = self.run(Operation::QueryItems(asked(key, &query, page))).unwrap();
+            let body: Value = serde_json::from_slice(&success.body.to_vec()).unwrap();
+            let rows = body["Documents"].as_array().unwrap();
+            found.extend(rows.iter().map(|row| row.as_u64().unwrap()));
+            continuation = success.continuation;
+            if continuation.is_none() {
+                found.sort_unstable();
+                return found;
+            }
+            if is_first {
+                between(self);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_way_of_a_query() {
+    const LARGE: Option<&str> = Some("large");
+    const SMALL: Option<&str> = Some("small");
+    let all = server(&json!({}));
+    let some = server(&only(&["n", "a"]));
+    for (server, key, filter, way, condition, entries, items) in [
+        // All partitions.
+        (&all, None, "c.a = 1", "values", "/a = 1", 60, 60),
+        (&all, None, "c.n < 5", "range", "/n < 5", 5, 5),
+        (&all, None, "c.n >= 1 AND c.m < 6", "range", "/m < 6", 5, 5),
+        // The tightest range is not indexed, and another is.
+        (&some, None, "c.n >= 55 AND c.m BETWEEN 1 AND 9", "range", "/n >= 55", 5, 5),
+        (&some, None, "c.m BETWEEN 1 AND 9", "scan", "", 60, 60),
+        // Nothing is sought but the partition.
+        (&all, SMALL, "c.pk = 'small'", "scan", "", 20, 20),
+        (&all, None, "c.pk = 'small'", "scan", "", 20, 20),
+        (&all, SMALL, "true", "scan", "", 20, 20),
+        // One value in a partition: its key is asked only to leap.
+        (&all, LARGE, "c.n = 5", "values", "(/n = 5 AND /pk = \"large\")", 1, 1),
+        (&all, None, "c.pk = 'large' AND c.n = 5", "values", "(/n = 5 AND /pk = \"large\")", 1, 1),
+        (&all, SMALL, "c.n = 5", "values", "(/n = 5 AND /pk = \"small\")", 21, 0),
+        (&all, SMALL, "c.a = 1", "values", "(/a = 1 AND /pk = \"small\")", 80, 20),
+        (&all, SMALL, "c.a = 1 AND c.n = 50", "values", "", 61, 1),
+        (&some, SMALL, "c.n = 50", "values", "/n = 50", 1, 1),
+        // Another partition than the filter's has nothing.
+        (&all, SMALL, "c.pk = 'large' AND c.n = 5", "values", "", 61, 0),
+        // A range in a partition: the one with fewer entries.
+        (&all, SMALL, "c.n > 50", "range", "/n > 50", 9, 9),
+        (&all, LARGE, "c.n > 50", "range", "/n > 50", 9, 0),
+        (&all, SMALL, "c.n >= 0", "scan", "", 20, 20),
+        (&all, None, "c.pk = 'small' AND c.n >= 0", "scan", "", 20, 20),
+        (&all, SMALL, "ARRAY_LENGTH(c.t) = 2 AND c.t[0] > 0", "scan", "", 20, 20),
+        (&some, SMALL, "c.n >= 0", "range", "/n >= 0", 60, 20),
+    ] {
+        let (taken, by, looked, read) = server.way(key, &format!("SELECT * FROM c WHERE {filter}"));
+        assert_eq!(taken, way, "{filter} in {key:?}");
+        if !condition.is_empty() || way == "scan" {
+            assert_eq!(by, condition, "{filter} in {key:?}");
+        }
+        assert_eq!((looked, read), (entries, items), "{filter} in {key:?}");
+    }
+}
+
+/// What the policy becomes between two pages.
+fn becomes(policy: &Value) -> impl Fn(&Server) {
+    move |server| {
+        server.try_definition(Some(1000), policy, &json!([])).unwrap();
+        server.rebuild_all();
+    }
+}
+
+#[test]
+fn a_page_goes_on_along_its_own_range_though_another_says_more_by_now() {
+    let server = server(&only(&["n", "pk"]));
+    let found =
+        server.numbers((None, None), "c.n >= 0 AND c.m BETWEEN 1 AND 55", becomes(&json!({})));
+    assert_eq!(found, (5..60).collect::<Vec<_>>());
+    assert_eq!(server.way(None, "SELECT * FROM c WHERE c.n >= 0 AND c.m BETWEEN 1 AND 55").3, 55);
+}
+
+#[test]
+fn a_page_goes_on_in_a_partition_however_that_is_named() {
+    let everything = json!({});
+    let small = Some("small");
+    let expected: Vec<u64> = (40..60).collect();
+    for filter in ["c.pk = 'small'", "c.pk = 'small' AND c.a = 1", "c.pk = 'small' AND c.n > 0"] {
+        for keys in [(small, None), (None, small), (small, small), (None, None)] {
+            let server = server(&everything);
+            assert_eq!(server.numbers(keys, filter, |_| {}), expected, "{filter} {keys:?}");
+        }
+    }
+    // The entries of the key may go, or come.
+    let (with, without) = (only(&["a", "pk"]), only(&["a"]));
+    for (policy, next) in [(&with, &without), (&without, &with)] {
+        let server = server(policy);
+        let found = server.numbers((small, small), "c.a = 1", becomes(next));
+        assert_eq!(found, expected, "{policy}");
+    }
+}
+
+#[test]
+fn a_small_partition_is_sorted_by_itself() {
+    let server = server(&json!({}));
+    // One more than are read without an index.
+    for number in 100..117 {
+        let item = json!({"id": number.to_string(), "pk": "tiny", "a": 1, "n": number});
+        server.create(item).unwrap();
+    }
+    for filter in ["true", "c.a = 1", "c.n > 0"] {
+        let query = format!("SELECT * FROM c WHERE {filter} ORDER BY c.n");
+        assert_eq!(server.way(None, &query).0, "order", "{filter}");
+        assert_eq!(server.way(Some("small"), &query).0, "order", "{filter}");
+        let (way, _, _, items) = server.way(Some("tiny"), &query);
+        assert_ne!(way, "order", "{filter}");
+        assert_eq!(items, 17, "{filter}");
+    }
+}
+
+/// The dead are not counted, so the purge changes no way and no charge.
+#[test]
+fn few_are_those_that_are_alive() {
+    for key in [None, Some("x")] {
+        let mut server = Server::new(Kind::Memory { slices: 1 });
+        server.make_container(Some(1000), &[]);
+        let add = |server: &Server, numbers: std::ops::Range<u32>, ttl: u32| {
+            for n in numbers {
+                let item = json!({"id": n.to_string(), "pk": "x", "a": 1, "n": n, "ttl": ttl});
+                server.create(item).unwrap();
+            }
+        };
+        let query = "SELECT * FROM c WHERE c.a = 1";
+        let way = |server: &Server| server.way(key, query).0;
+        add(&server, 0..16, 500);
+        assert_eq!(way(&server), "scan", "{key:?}");
+        add(&server, 16..17, 50);
+        assert_eq!(way(&server), "values", "{key:?}");
+        add(&server, 17..80, 50);
+        server.clock(1050);
+        assert_eq!(way(&server), "scan", "64 are dead, {key:?}");
+        add(&server, 80..81, 1);
+        server.clock(1051);
+        assert_eq!(way(&server), "values", "65 are dead, {key:?}");
+        server.purge();
+        assert_eq!(way(&server), "scan", "{key:?}");
+    }
+}
