@@ -26,7 +26,7 @@ const BUCKET: [u8; 8] = 256_u64.to_be_bytes();
 const SYSTEM: [u8; 8] = u64::MAX.to_be_bytes();
 
 /// What a record has before its text, but for the key and the id.
-const HEADER_BYTES: usize = 42;
+const HEADER_BYTES: usize = 43;
 
 /// What a bucket's head holds.
 const HEAD_BYTES: usize = 57;
@@ -39,7 +39,7 @@ const FIGURES_BYTES: usize = 128;
 const COUNT_BYTES: usize = 10;
 
 /// What a feed row has before the item's name.
-const FEED_BYTES: usize = 31;
+const FEED_BYTES: usize = 32;
 
 /// What an entry of the index has before the item's name, and how much of a
 /// long value is in its key.

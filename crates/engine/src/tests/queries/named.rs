@@ -3,8 +3,8 @@
 use dayfly_model::ErrorKind;
 use serde_json::{Value, json};
 
-use super::super::server::{Kind, Server, at};
-use crate::operation::{Operation, Page, QueryItems};
+use super::super::server::{Kind, Server, at, write};
+use crate::operation::{Act, Operation, Page, QueryItems};
 
 /// More items than are read without an index.
 const MANY: i64 = 30;
@@ -139,5 +139,18 @@ fn a_page_comes_further_however_hard_its_first_item_is_to_find() {
     for filter in [format!("c.a IN ({values})"), "c.b = 0 OR c.b = 1 OR c.a >= 40".to_owned()] {
         let query = format!("SELECT VALUE c.id FROM c WHERE {filter}");
         assert_eq!(server.pages(&query, 7).len(), 60, "{filter}");
+    }
+}
+
+#[test]
+fn a_page_ends_within_an_item_that_goes() {
+    for query in ["SELECT VALUE t FROM c JOIN t IN c.tags", "SELECT VALUE t FROM t IN c.tags"] {
+        let tags = |n: i64| (0..3).map(|place| json!(10 * n + place)).collect::<Vec<Value>>();
+        let server = server(4, json!({}), |n| json!({"tags": tags(n)}));
+        let (rows, continuation) = server.page(query, 5, None);
+        assert_eq!(rows, [tags(0), tags(1)[..2].to_vec()].concat());
+        server.run(write(Act::Delete("1".to_owned()), "\"x\"")).unwrap();
+        let (rows, _) = server.page(query, 100, continuation);
+        assert_eq!(rows, [tags(2), tags(3)].concat(), "{query}");
     }
 }
