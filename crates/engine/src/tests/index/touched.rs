@@ -14,7 +14,7 @@ use super::{directed, only, path, whole};
 use crate::index::walk::Entries;
 use crate::keys;
 use crate::operation::{Act, Indexing};
-use crate::tests::server::{Kind, Server, write};
+use crate::tests::server::{Kind, Server, text, write};
 
 impl Server {
     /// How many items are touched, as it is counted.
@@ -34,9 +34,9 @@ fn item(b: i64, ttl: Option<i64>) -> Value {
 }
 
 /// A server with one item, which is touched.
-fn touched_server(default: i64, unique: &[&str]) -> Server {
+fn touched_server(default: Option<i64>, unique: &[&str]) -> Server {
     let mut server = Server::new(Kind::Memory { slices: 1 });
-    server.make_container(Some(default), unique);
+    server.make_container(default, unique);
     server.create(item(1, None)).unwrap();
     assert_eq!(server.touched(), 0, "a new item");
     server.clock(1004);
@@ -79,27 +79,33 @@ fn a_write_that_leaves_entries_behind_touches_the_item() {
 
 #[test]
 fn whatever_removes_an_item_counts_it_no_more() {
-    let server = touched_server(9, &[]);
+    let server = touched_server(Some(9), &[]);
     server.run(write(Act::Delete("a".to_owned()), "\"x\"")).unwrap();
     assert_eq!(server.touched(), 0, "a delete");
 
-    let mut server = touched_server(9, &[]);
+    let mut server = touched_server(Some(9), &[]);
     server.clock(1013);
     assert_eq!((server.touched(), server.purge(), server.touched()), (1, 1, 0), "the purge");
 
-    let mut server = touched_server(9, &[]);
+    let mut server = touched_server(Some(9), &[]);
     server.clock(1013);
     server.upsert(item(1, None)).unwrap();
     assert_eq!(server.touched(), 0, "a write over a dead item");
     server.check();
 
-    let mut server = touched_server(9, &["/b"]);
+    let mut server = touched_server(Some(9), &["/b"]);
     server.clock(1013);
     server.create(json!({"id": "other", "pk": "x", "b": 1})).unwrap();
     assert_eq!(server.touched(), 0, "a write that takes its unique key");
     server.check();
 
-    let mut server = touched_server(9, &[]);
+    let server = touched_server(Some(9), &[]);
+    let renamed = json!({"id": "z", "pk": "x", "b": 1, "c": [1, 2]});
+    server.run(write(Act::Replace("a".to_owned(), text(&renamed)), "\"x\"")).unwrap();
+    assert_eq!(server.touched(), 0, "another id, whose entries are all new");
+    server.check();
+
+    let mut server = touched_server(Some(9), &[]);
     server.restart();
     assert_eq!(server.touched(), 1, "a restart does not");
     server.delete_container();
@@ -109,15 +115,15 @@ fn whatever_removes_an_item_counts_it_no_more() {
 
 #[test]
 fn a_rebuild_leaves_items_as_touched_as_they_were() {
-    let mut server = touched_server(900, &[]);
+    let mut server = touched_server(None, &[]);
     let set_policy = |server: &Server, policy: &Value| {
-        server.try_policy(Some(900), policy).unwrap();
+        server.try_policy(None, policy).unwrap();
         server.rebuild_all();
         server.is_settled();
     };
     set_policy(&server, &only(&["b"]));
     assert_eq!(server.touched(), 1);
-    set_policy(&server, &json!({"automatic": false}));
+    set_policy(&server, &json!({"indexingMode": "none", "automatic": false}));
     assert_eq!(server.touched(), 1, "only a write knows better");
     server.clock(1005);
     server.upsert(item(1, None)).unwrap();
@@ -127,7 +133,7 @@ fn a_rebuild_leaves_items_as_touched_as_they_were() {
     set_policy(&server, &json!({}));
     assert_eq!(server.touched(), 0, "all entries are new");
     // A write beside a rebuild: some entries are of the old policy, some are new.
-    server.try_policy(Some(900), &only(&["c"])).unwrap();
+    server.try_policy(None, &only(&["c"])).unwrap();
     server.clock(1007);
     server.upsert(item(1, None)).unwrap();
     assert_eq!(server.touched(), 1);
@@ -234,7 +240,7 @@ impl Plan for Tamper {
 
 #[test]
 fn a_check_finds_a_touch_that_nobody_noted() {
-    let server = touched_server(9, &[]);
+    let server = touched_server(Some(9), &[]);
     let store = &*server.engine().shared.store;
     let tamper = |rows: Vec<(Vec<u8>, Option<Vec<u8>>)>| {
         commit(store, keys::bucket(1, 0), Tamper(rows)).wait().unwrap();
