@@ -100,7 +100,7 @@ impl Raw {
             .worker_threads(1)
             .open()
             .map_err(failed("opening fjall"))?;
-        let leveled = Leveled::default().with_table_target_size(16 * MEBIBYTE);
+        let leveled = Leveled::default().with_table_target_size(8 * MEBIBYTE);
         let bloom = FilterPolicyEntry::Bloom(BloomConstructionPolicy::BitsPerKey(10.0));
         let options = || {
             KeyspaceCreateOptions::default()

@@ -20,6 +20,7 @@
 //! time, nothing else.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Bound;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -124,9 +125,9 @@ impl Gaps {
 
 impl Known {
     fn rest(&self, (mut start, end): Stretch, generation: u64) -> Vec<Stretch> {
-        let before = self.empty.range(..=start.clone()).next_back();
-        let within =
-            self.empty.range(start.clone()..end.clone()).filter(|(from, _)| **from > start);
+        let before = self.up_to(&start);
+        let behind = (Bound::Excluded(&start[..]), Bound::Excluded(&end[..]));
+        let within = self.empty.range::<[u8], _>(behind);
         let met: Vec<_> = before.into_iter().chain(within).collect();
         let mut rest = Vec::new();
         for (from, (to, since)) in met {
@@ -142,6 +143,11 @@ impl Known {
             rest.push((start, end));
         }
         rest
+    }
+
+    /// The last stretch that starts at a key or before.
+    fn up_to(&self, key: &[u8]) -> Option<(&Vec<u8>, &(Vec<u8>, u64))> {
+        self.empty.range::<[u8], _>((Bound::Unbounded, Bound::Included(key))).next_back()
     }
 
     fn found(&mut self, stretch: Stretch, generation: u64) {
@@ -175,7 +181,7 @@ impl Known {
     /// A stretch is empty, from this generation on.
     fn learn(&mut self, (mut start, mut end): Stretch, generation: u64) {
         let mut since = generation;
-        while let Some((from, (to, earlier))) = self.empty.range(..=end.clone()).next_back()
+        while let Some((from, (to, earlier))) = self.up_to(&end)
             && *to >= start
         {
             since = since.max(*earlier);
@@ -192,7 +198,7 @@ impl Known {
 
     /// Something is put at a key.
     fn cut(&mut self, key: &[u8]) {
-        if let Some((start, (end, since))) = self.empty.range(..=key.to_vec()).next_back()
+        if let Some((start, (end, since))) = self.up_to(key)
             && *key < **end
         {
             let (stretch, since) = ((start.clone(), end.clone()), *since);
