@@ -38,6 +38,9 @@ const WATCHED_MAX: usize = 32;
 /// Keys from the first up to but not including the second.
 pub(super) type Stretch = (Vec<u8>, Vec<u8>);
 
+/// The end of an empty stretch, and the generation from which on it is empty.
+type Until = (Vec<u8>, u64);
+
 /// What is known to be empty.
 pub(super) struct Gaps {
     /// A stretch that takes longer than this is worth to be known.
@@ -51,9 +54,8 @@ pub(super) struct Gaps {
 
 #[derive(Default)]
 struct Known {
-    /// Empty stretches that neither meet nor touch: by their start, their end
-    /// and the generation from which on they are empty.
-    empty: BTreeMap<Vec<u8>, (Vec<u8>, u64)>,
+    /// Empty stretches that neither meet nor touch, by their start.
+    empty: BTreeMap<Vec<u8>, Until>,
     /// Stretches, and the generation after which all writes were compared.
     watched: VecDeque<(Stretch, u64)>,
     /// The last generation whose writes were compared.
@@ -146,7 +148,7 @@ impl Known {
     }
 
     /// The last stretch that starts at a key or before.
-    fn up_to(&self, key: &[u8]) -> Option<(&Vec<u8>, &(Vec<u8>, u64))> {
+    fn up_to(&self, key: &[u8]) -> Option<(&Vec<u8>, &Until)> {
         self.empty.range::<[u8], _>((Bound::Unbounded, Bound::Included(key))).next_back()
     }
 
