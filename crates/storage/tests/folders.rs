@@ -358,8 +358,13 @@ fn scans_over_many_deletes_ask_for_a_compaction() {
     store.close().unwrap();
     drop(store);
 
-    let store = open(folder.path());
+    let full = LocalOptions { free_bytes: Some(Arc::new(|| Some(0))), ..LocalOptions::default() };
+    let store = Local::open(folder.path(), full).unwrap();
     assert_eq!(store.figures().deleted_rows, 30_000);
+    assert!(!store.tidy_up().unwrap(), "there is no room to compact in");
+    drop(store);
+
+    let store = open(folder.path());
     assert!(store.tidy_up().unwrap());
     let figures = store.figures();
     assert!(figures.deleted_rows == 0 && figures.rows < 100, "{figures:?}");

@@ -95,6 +95,10 @@ impl<B: Backend> Shared<B> {
         if !before.is_worth_compacting() || before.deleted < left.saturating_mul(2) {
             return Ok(false);
         }
+        // It needs room before it gives any back.
+        if self.space.is_full(|| self.free_bytes()) {
+            return Ok(false);
+        }
         let mut since = instant();
         self.backend.tidy(&mut || {
             let rested = self.tidy.rest(since.elapsed());
