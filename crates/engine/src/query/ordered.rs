@@ -5,6 +5,7 @@
 //! entries that start alike are gathered, their items are read, and they are put
 //! in order by the whole values.
 
+use std::cmp::Ordering;
 use std::collections::VecDeque;
 
 use dayfly_model::Result;
@@ -71,12 +72,16 @@ impl<'a> Ordered<'a> {
         let mut lanes = Vec::new();
         for (bucket, scope) in segments {
             let mut route = route.clone();
+            let last = after.and_then(|after| route.last_of(after, program.order(), bucket));
             if let Some(after) = after {
                 route.start_at(after, program.order());
             }
             let snapshot = &*opened.snapshot;
-            let entries = Entries::new(snapshot, bucket, &route.stretch, route.direction)
+            let mut entries = Entries::new(snapshot, bucket, &route.stretch, route.direction)
                 .map_err(storage_failed)?;
+            if let Some((value, docno)) = last {
+                entries = entries.after(&route.stretch, &value, docno);
+            }
             lanes.push(Lane {
                 opened,
                 program,
@@ -202,11 +207,8 @@ impl Route {
             After::Row((key, _, _)) => key,
             After::Start(start, _) => start,
         };
-        let sure = key.get(..self.sure_bytes(key, order)).unwrap_or(key);
-        let value: Vec<u8> = match self.direction {
-            Direction::Forward => sure.to_vec(),
-            Direction::Backward => sure.iter().map(|byte| !byte).collect(),
-        };
+        let sure = key.get(..self.sure(key, order).0).unwrap_or(key);
+        let value = self.as_entry(sure);
         match self.direction {
             Direction::Forward if value > self.stretch.start => self.stretch.start = value,
             Direction::Backward => {
@@ -219,20 +221,46 @@ impl Route {
         }
     }
 
-    /// How many bytes of a row's sort values stand in its entry as they are: all
-    /// up to the first that the index cuts.
-    fn sure_bytes(&self, key: &[u8], order: &[OrderKey]) -> usize {
+    /// The last entry of a bucket that was on a page, by its value and number, as
+    /// far as the end of the page tells: many items may have that value.
+    fn last_of(&self, after: &After, order: &[OrderKey], bucket: Bucket) -> Option<(Vec<u8>, u64)> {
+        let After::Row((key, (at, number), _)) = after else { return None };
+        // The item itself may have more rows.
+        let last = match bucket.0.cmp(at) {
+            Ordering::Less => u64::MAX,
+            Ordering::Equal => number.checked_sub(1)?,
+            Ordering::Greater => return None,
+        };
+        let falls = order.first().is_some_and(OrderKey::descends);
+        let docno = if falls { !last } else { last };
+        let value = self.as_entry(key);
+        let (start, end) = (&self.stretch.start, &self.stretch.end);
+        let is_here = self.sure(key, order).1 && *start <= value && value < *end;
+        is_here.then_some((value, docno))
+    }
+
+    /// Sort values as the index has them.
+    fn as_entry(&self, key: &[u8]) -> Vec<u8> {
+        match self.direction {
+            Direction::Forward => key.to_vec(),
+            Direction::Backward => key.iter().map(|byte| !byte).collect(),
+        }
+    }
+
+    /// How many bytes of a row's sort values stand in its entry as they are, up to
+    /// the first that the index cuts; and whether it cuts none.
+    fn sure(&self, key: &[u8], order: &[OrderKey]) -> (usize, bool) {
         let mut length = 0;
         for member in order {
             let rest = key.get(length..).unwrap_or_default().iter();
             let rest: Vec<u8> =
                 rest.map(|byte| if member.descends() { !byte } else { *byte }).collect();
-            let Some((bytes, is_cut)) = first_value(&rest, self.value_bytes_max) else { break };
-            length += bytes;
-            if is_cut {
-                break;
+            match first_value(&rest, self.value_bytes_max) {
+                Some((bytes, false)) => length += bytes,
+                Some((bytes, true)) => return (length + bytes, false),
+                None => return (length, false),
             }
         }
-        length
+        (length, length == key.len())
     }
 }

@@ -271,11 +271,13 @@ impl<'p> Page<'p> {
     /// of them: `false` if it cannot end there.
     pub fn cut_after(&mut self, item: &dyn Item, tie: (u64, u64)) -> Result<bool> {
         let key = self.program.sort_key(item)?;
-        if key.len() > AFTER_MAX {
+        let place = (key, self.program.tie(tie), u64::MAX);
+        // A page that ended where it started would come again and again.
+        if place.0.len() > AFTER_MAX || !may_follow(self.resume.after.as_ref(), &place) {
             return Ok(false);
         }
         if let Gathered::Ordered(last, _) = &mut self.gathered {
-            *last = Some(After::Row((key, self.program.tie(tie), u64::MAX)));
+            *last = Some(After::Row(place));
             self.full = true;
         }
         Ok(self.full)

@@ -209,3 +209,46 @@ fn few_are_those_that_are_alive() {
         assert_eq!(way(&server), "scan", "{key:?}");
     }
 }
+
+#[test]
+fn a_page_goes_on_among_items_that_are_sorted_alike() {
+    const COUNT: u32 = 150;
+    let composite = json!([
+        {"path": "/a", "order": "descending"}, {"path": "/b", "order": "ascending"}
+    ]);
+    for slices in [1, 3] {
+        let mut server = Server::new(Kind::Memory { slices });
+        server.make_container(None, &[]);
+        server.try_definition(None, &json!({"compositeIndexes": [composite]}), &json!([])).unwrap();
+        for number in 0..COUNT {
+            let key = format!("p{}", number % 9);
+            let item = json!({"id": number.to_string(), "pk": key, "n": number, "a": 1, "b": "x"});
+            server.create(item).unwrap();
+        }
+        for order in ["c.a", "c.a DESC", "c.a DESC, c.b", "c.a ASC, c.b DESC"] {
+            let query = format!("SELECT VALUE c.n FROM c ORDER BY {order}");
+            let mut found = Vec::new();
+            let mut continuation = None;
+            loop {
+                let page = Page { limit: Some(7), continuation: continuation.take() };
+                let ask = asked(None, &query, page);
+                let told = server.run(Operation::ExplainQuery(ask.clone())).unwrap();
+                let told: Value = serde_json::from_slice(&told.body.to_vec()).unwrap();
+                assert_eq!(told["access"]["way"], "order");
+                // The one that the page before ended in, those of the page, and the next.
+                assert!(told["read"]["items"].as_u64().unwrap() <= 9, "{order}: {told}");
+                let success = server.run(Operation::QueryItems(ask)).unwrap();
+                let body: Value = serde_json::from_slice(&success.body.to_vec()).unwrap();
+                let rows = body["Documents"].as_array().unwrap();
+                found.extend(rows.iter().map(|row| row.as_u64().unwrap()));
+                continuation = success.continuation;
+                if continuation.is_none() {
+                    break;
+                }
+            }
+            let mut all = found.clone();
+            all.sort_unstable();
+            assert_eq!(all, (0..u64::from(COUNT)).collect::<Vec<_>>(), "{order}: {found:?}");
+        }
+    }
+}
