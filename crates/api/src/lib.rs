@@ -13,7 +13,6 @@ mod operation;
 mod parameters;
 mod reply;
 mod route;
-mod shape;
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};

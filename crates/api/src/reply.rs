@@ -12,12 +12,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use dayfly_engine::reply::{Count, Pieces, Place, QueryFigures, Reply, Success};
 use dayfly_model::{Error, Timestamp, session};
-use http::header::{CONTENT_LOCATION, CONTENT_TYPE, DATE, ETAG, HeaderName, HeaderValue};
+use http::header::{CONTENT_LOCATION, DATE, ETAG, HeaderMap, HeaderName, HeaderValue};
 use http::{Response, StatusCode};
 use percent_encoding::{AsciiSet, CONTROLS, percent_encode};
 
 use crate::advice;
-use crate::shape::Lines;
 
 const ACTIVITY_ID: HeaderName = HeaderName::from_static("x-ms-activity-id");
 const ALT_CONTENT_PATH: HeaderName = HeaderName::from_static("x-ms-alt-content-path");
@@ -53,19 +52,19 @@ const NO_QUOTA: &str = "documentSize=-1;documentsSize=-1;documentsCount=-1;colle
 /// The headers that never change: everywhere, and where a container is named
 /// (one region, one replica).
 pub(crate) struct Constant {
-    everywhere: Lines,
-    in_container: Lines,
+    everywhere: HeaderMap,
+    in_container: HeaderMap,
 }
 
 impl Constant {
     /// The headers of a server that runs since `started`.
     pub(crate) fn new(started: Timestamp) -> Self {
-        let mut everywhere = Lines::default();
+        let mut everywhere = HeaderMap::with_capacity(ROOM);
         for (name, value) in [
-            (CONTENT_TYPE, "application/json"),
-            (HeaderName::from_static("x-ms-version"), "2020-07-15"),
-            (HeaderName::from_static("x-ms-serviceversion"), "version=2.14.0.0"),
-            (HeaderName::from_static("x-ms-gatewayversion"), "version=2.14.0"),
+            ("content-type", "application/json"),
+            ("x-ms-version", "2020-07-15"),
+            ("x-ms-serviceversion", "version=2.14.0.0"),
+            ("x-ms-gatewayversion", "version=2.14.0"),
         ] {
             everywhere.insert(name, HeaderValue::from_static(value));
         }
@@ -76,15 +75,15 @@ impl Constant {
             ("x-ms-current-replica-set-size", "1"),
             ("x-ms-xp-role", "1"),
         ] {
-            in_container.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+            in_container.insert(name, HeaderValue::from_static(value));
         }
         set(&mut in_container, STATE_CHANGE, &started.to_http_date());
         Constant { everywhere, in_container }
     }
 }
 
-/// How many headers a response may come to have besides.
-const ROOM: usize = 24;
+/// How many headers a response may come to have.
+const ROOM: usize = 32;
 
 /// What a header value cannot hold as it is.
 const NOT_IN_HEADERS: &AsciiSet = &CONTROLS.add(b'%');
@@ -106,38 +105,36 @@ pub(crate) struct Context<'a> {
 /// Turns a reply into a response.
 pub(crate) fn respond(reply: Reply, mut context: Context<'_>) -> Response<Pieces> {
     let Reply { outcome, now, charge_ru, place } = reply;
-    let constant = match &place {
-        Some(_) => &context.constant.in_container,
-        None => &context.constant.everywhere,
+    let mut response = Response::new(Pieces::default());
+    *response.headers_mut() = match &place {
+        Some(_) => context.constant.in_container.clone(),
+        None => context.constant.everywhere.clone(),
     };
-    let mut headers = constant.and_room(ROOM);
-    common(&mut headers, now.unwrap_or_else(context.wall), charge_ru, &context);
+    response.headers_mut().reserve(ROOM);
+    common(response.headers_mut(), now.unwrap_or_else(context.wall), charge_ru, &context);
     if let Some(place) = place {
-        container(&mut headers, &place, &context);
+        container(response.headers_mut(), &place, &context);
     }
-    let (status, body) = match outcome {
+    match outcome {
         Ok(success) => {
             if let Some(location) = context.location.take() {
-                take(&mut headers, CONTENT_LOCATION, location);
+                take(response.headers_mut(), CONTENT_LOCATION, location);
             }
-            succeed(&mut headers, success, &context)
+            succeed(&mut response, success, &context);
         }
-        Err(error) => fail(&mut headers, &error, &context.activity_id),
-    };
-    let mut response = Response::new(body);
-    *response.status_mut() = as_status(status);
-    *response.headers_mut() = headers.into_map();
+        Err(error) => fail(&mut response, &error, &context.activity_id),
+    }
     response
 }
 
-fn common(headers: &mut Lines, now: Timestamp, charge_ru: f64, context: &Context<'_>) {
+fn common(headers: &mut HeaderMap, now: Timestamp, charge_ru: f64, context: &Context<'_>) {
     headers.insert(DATE, date(now));
     set(headers, ACTIVITY_ID, &context.activity_id);
     headers.insert(REQUEST_CHARGE, charge(charge_ru));
     take(headers, REQUEST_DURATION, milliseconds(context.duration));
 }
 
-fn container(headers: &mut Lines, place: &Place, context: &Context<'_>) {
+fn container(headers: &mut HeaderMap, place: &Place, context: &Context<'_>) {
     let names = match Cow::from(percent_encode(&place.names, NOT_IN_HEADERS)) {
         Cow::Borrowed(_) => place.names.clone(),
         Cow::Owned(encoded) => encoded.into(),
@@ -167,7 +164,8 @@ fn container(headers: &mut Lines, place: &Place, context: &Context<'_>) {
     }
 }
 
-fn succeed(headers: &mut Lines, success: Success, context: &Context<'_>) -> (u16, Pieces) {
+fn succeed(response: &mut Response<Pieces>, success: Success, context: &Context<'_>) {
+    let headers = response.headers_mut();
     if let Some(etag) = success.etag {
         take(headers, ETAG, etag);
     }
@@ -204,7 +202,8 @@ fn succeed(headers: &mut Lines, success: Success, context: &Context<'_>) -> (u16
     if let Some(percent) = success.index_progress {
         headers.insert(INDEX_PROGRESS, u16::from(percent).into());
     }
-    (success.status, success.body)
+    *response.status_mut() = status(success.status);
+    *response.body_mut() = success.body;
 }
 
 /// What a query did, as the service writes it. Time is measured as a whole, not
@@ -252,14 +251,15 @@ fn used(usage: Count) -> String {
     )
 }
 
-fn fail(headers: &mut Lines, error: &Error, activity_id: &str) -> (u16, Pieces) {
+fn fail(response: &mut Response<Pieces>, error: &Error, activity_id: &str) {
     let wire = error.kind.wire();
     if wire.substatus != 0 {
-        set(headers, SUBSTATUS, &wire.substatus.to_string());
+        set(response.headers_mut(), SUBSTATUS, &wire.substatus.to_string());
     }
+    *response.status_mut() = status(wire.status);
     let message = format!("{}\r\nActivityId: {activity_id}", error.message);
     let body = serde_json::json!({ "code": wire.code, "message": message });
-    (wire.status, body.to_string().into())
+    *response.body_mut() = body.to_string().into();
 }
 
 /// A charge as a header. Most are whole.
@@ -302,18 +302,18 @@ fn date(now: Timestamp) -> HeaderValue {
     })
 }
 
-fn as_status(status: u16) -> StatusCode {
+fn status(status: u16) -> StatusCode {
     StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
 }
 
 /// As [`set`], without a copy.
-fn take(headers: &mut Lines, name: HeaderName, value: impl Into<Bytes>) {
+fn take(headers: &mut HeaderMap, name: HeaderName, value: impl Into<Bytes>) {
     if let Ok(value) = HeaderValue::from_maybe_shared(value.into()) {
         headers.insert(name, value);
     }
 }
 
-fn set(headers: &mut Lines, name: HeaderName, value: &str) {
+fn set(headers: &mut HeaderMap, name: HeaderName, value: &str) {
     if let Ok(value) = HeaderValue::from_str(value) {
         headers.insert(name, value);
     }
