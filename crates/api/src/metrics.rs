@@ -59,7 +59,7 @@ fn store(page: &mut Page, engine: &Engine) {
         ),
         (
             "dayfly_compactions_total",
-            "Compactions that were made because of such scans.",
+            "Compactions that were made because of such scans, or after a large purge.",
             figures.compactions,
         ),
         ("dayfly_clock_jumps_total", "Jumps of the system's clock that were held.", clock.jumps),

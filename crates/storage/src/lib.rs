@@ -192,7 +192,7 @@ pub struct Figures {
     pub stall_seconds: f64,
     /// Scans that took long from one key to the next: deleted keys were there.
     pub slow_scans: u64,
-    /// Compactions that were made because of such scans.
+    /// Compactions that were made because of such scans, or after many deletes.
     pub compactions: u64,
     /// Rows on disk, roughly, with those that are deleted; 0 in memory.
     pub rows: u64,

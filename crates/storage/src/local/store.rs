@@ -251,7 +251,7 @@ impl<B: Backend> Shared<B> {
 
     fn tick(&self) -> Result<()> {
         self.open()?;
-        self.tidy.look(self.gaps.slow_count());
+        self.tidy.look(self.gaps.slow_count(), self.backend.held());
         let mut turn = lock(&self.turn);
         let due = lock(&self.state).clock.lease_due();
         match due {

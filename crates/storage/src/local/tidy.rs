@@ -1,10 +1,11 @@
-//! The compactor: removes what deletes left behind, when scans suffer from it.
+//! The compactor: removes what deletes left behind, when it is in the way.
 //!
 //! Deletes stay on the disk as rows of their own until a compaction meets them;
 //! most are met in good time. Where a scan had to step over many, it asks, and
-//! if they are a good part of all rows, they are brought to their end: step by
-//! step, and after each step the compactor rests as long as the step took, so
-//! that it never takes more than half of a core.
+//! if they are a good part of all rows, they are brought to their end. After a
+//! large purge, when a third of all rows are deletes and no more come, nobody
+//! has to ask. It goes step by step, and after each step the compactor rests as
+//! long as the step took, so that it never takes more than half of a core.
 
 use std::ops::ControlFlow;
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -17,6 +18,9 @@ use crate::Result;
 /// As many deletes are worth a compaction, if they are this part of all rows.
 const DELETED_MIN: u64 = 10_000;
 const PART: u64 = 10;
+
+/// They are compacted unasked if they are this part.
+const LARGE_PART: u64 = 3;
 
 /// Whether there is something to do.
 #[derive(Default)]
@@ -31,20 +35,24 @@ struct Wish {
     is_closed: bool,
     /// How many scans had been slow when they were last looked at.
     slow_scans: u64,
+    /// How many deletes there were then.
+    deleted: u64,
     /// How many deletes the last compaction left: there were readers.
     left: u64,
 }
 
 impl Tidy {
-    /// Looks how many scans were slow, and wakes the compactor if there are new
-    /// ones.
-    pub(super) fn look(&self, slow_scans: u64) {
+    /// Looks how many scans were slow, and what there is to compact, and wakes
+    /// the compactor if there are new ones, or if a large purge has ended.
+    pub(super) fn look(&self, slow_scans: u64, held: Held) {
         let mut wish = lock(&self.wish);
-        if slow_scans > wish.slow_scans {
-            wish.slow_scans = slow_scans;
+        let is_settled = held.deleted == wish.deleted && held.deleted >= wish.left * 2;
+        if slow_scans > wish.slow_scans || is_settled && held.has_part(LARGE_PART) {
             wish.is_asked = true;
             self.wake.notify_all();
         }
+        wish.slow_scans = slow_scans;
+        wish.deleted = held.deleted;
     }
 
     pub(super) fn close(&self) {
@@ -74,7 +82,12 @@ impl Tidy {
 impl Held {
     /// Whether a compaction would make scans faster.
     pub(crate) fn is_worth_compacting(self) -> bool {
-        self.deleted >= DELETED_MIN && self.deleted.saturating_mul(PART) >= self.rows
+        self.has_part(PART)
+    }
+
+    /// Whether many rows are deletes: one of so many.
+    fn has_part(self, part: u64) -> bool {
+        self.deleted >= DELETED_MIN && self.deleted.saturating_mul(part) >= self.rows
     }
 }
 
@@ -114,5 +127,44 @@ impl<B: Backend> Shared<B> {
         self.counts.compacted();
         tracing::debug!(before = before.deleted, after = after.deleted, "deleted rows");
         Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slow_scans_ask_and_so_does_a_large_purge_that_has_ended() {
+        let many = |deleted| Held { rows: 60_000, deleted };
+        for (looks, expected) in [
+            (vec![(0, many(0)), (0, many(0))], false),
+            (vec![(0, many(0)), (1, many(0))], true),
+            (vec![(1, many(0)), (1, many(0))], true),
+            // It goes on.
+            (vec![(0, many(20_000)), (0, many(21_000))], false),
+            (vec![(0, many(20_000)), (0, many(20_000))], true),
+            // Not so large.
+            (vec![(0, many(19_000)), (0, many(19_000))], false),
+            (vec![(0, Held { rows: 9_000, deleted: 9_000 }); 2], false),
+        ] {
+            let tidy = Tidy::default();
+            for (slow_scans, held) in &looks {
+                tidy.look(*slow_scans, *held);
+            }
+            assert_eq!(lock(&tidy.wish).is_asked, expected, "{looks:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_compaction_had_to_leave_asks_for_no_other() {
+        let tidy = Tidy::default();
+        lock(&tidy.wish).left = 15_000;
+        for (deleted, expected) in [(29_000, false), (31_000, true)] {
+            for _ in 0..2 {
+                tidy.look(0, Held { rows: 60_000, deleted });
+            }
+            assert_eq!(lock(&tidy.wish).is_asked, expected);
+        }
     }
 }
