@@ -130,8 +130,12 @@ fn a_request_that_runs_is_answered_before_the_server_ends() {
     let mut running = server.connect();
     running.get("/alive");
     running.answer();
-    running.send("POST /alive HTTP/1.1\r\nhost: localhost\r\ncontent-length: 4\r\n\r\n{}");
-    assert_eq!(server.get("/alive").status, 200);
+    running.send(
+        "POST /alive HTTP/1.1\r\nhost: localhost\r\ncontent-length: 4\r\n\
+         expect: 100-continue\r\n\r\n",
+    );
+    assert_eq!(running.answer().status, 100);
+    running.send("{}");
 
     server.terminate();
     assert!(idle.is_closed());
