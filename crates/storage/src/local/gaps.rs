@@ -35,6 +35,9 @@ use crate::Direction;
 const KNOWN_MAX: usize = 256;
 const WATCHED_MAX: usize = 32;
 
+/// A stretch that takes so many times longer is not slow by chance.
+const VERY_SLOW: u32 = 20;
+
 /// Keys from the first up to but not including the second.
 pub(super) type Stretch = (Vec<u8>, Vec<u8>);
 
@@ -48,7 +51,7 @@ pub(super) struct Gaps {
     known: Mutex<Known>,
     /// Whether anything is known; asked before the lock is taken.
     any: AtomicBool,
-    /// How many stretches took long.
+    /// How many stretches took very long.
     slow_count: AtomicU64,
 }
 
@@ -68,7 +71,7 @@ impl Gaps {
         Gaps { slow, known, any: AtomicBool::new(false), slow_count: AtomicU64::new(0) }
     }
 
-    /// How many stretches took long to cross.
+    /// How many stretches took very long to cross.
     pub(super) fn slow_count(&self) -> u64 {
         self.slow_count.load(Ordering::Relaxed)
     }
@@ -257,8 +260,9 @@ impl<'a> Watch<'a> {
     /// The scan has come to a key.
     pub(super) fn met(&mut self, key: &Bytes) {
         let now = instant();
-        if now.duration_since(self.since) >= self.gaps.slow {
-            self.slow(Some(key));
+        let took = now.duration_since(self.since);
+        if took >= self.gaps.slow {
+            self.slow(Some(key), took);
         }
         self.last = Some(key.clone());
         self.since = now;
@@ -266,13 +270,14 @@ impl<'a> Watch<'a> {
 
     /// The scan has come to the end of the stretch.
     pub(super) fn ended(self) {
-        if self.since.elapsed() >= self.gaps.slow {
-            self.slow(None);
+        let took = self.since.elapsed();
+        if took >= self.gaps.slow {
+            self.slow(None, took);
         }
     }
 
     /// It took long to get to a key, or to the end.
-    fn slow(&self, key: Option<&Bytes>) {
+    fn slow(&self, key: Option<&Bytes>, took: Duration) {
         let (start, end) = self.stretch;
         let empty = match self.direction {
             Direction::Forward => (
@@ -284,9 +289,12 @@ impl<'a> Watch<'a> {
                 self.last.as_ref().map_or_else(|| end.clone(), |last| last.to_vec()),
             ),
         };
-        if empty.0 < empty.1 {
+        if empty.0 >= empty.1 {
+            return;
+        }
+        self.gaps.found(empty, self.generation);
+        if took / VERY_SLOW >= self.gaps.slow {
             self.gaps.slow_count.fetch_add(1, Ordering::Relaxed);
-            self.gaps.found(empty, self.generation);
         }
     }
 }
