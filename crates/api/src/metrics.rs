@@ -83,6 +83,12 @@ fn store(page: &mut Page, engine: &Engine) {
         page.single(name, "counter", help, value);
     }
     page.single(
+        "dayfly_empty_stretches",
+        "gauge",
+        "Stretches of deleted rows that scans leap over.",
+        figures.empty_stretches,
+    );
+    page.single(
         "dayfly_clock_jump_held",
         "gauge",
         "1 while a jump of the system's clock is held.",

@@ -5,6 +5,7 @@
 //! recipe     how the entries of an item are made by a policy
 //! entry      what an entry says
 //! walk       entries in order, and what is alive of them
+//! runs       where many entries went, perhaps in a row
 //! rebuild    the change from one policy to another, in the background
 //! ```
 //!
@@ -27,6 +28,7 @@ mod entry;
 mod policies;
 pub(crate) mod rebuild;
 mod recipe;
+mod runs;
 pub(crate) mod walk;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -41,6 +43,7 @@ use dayfly_storage::{Batch, Error, Result};
 pub(crate) use self::entry::{Owner, fits};
 pub(crate) use self::policies::{Index, Policies, PolicyChange};
 pub(crate) use self::recipe::{Recipe, computed};
+pub(crate) use self::runs::Runs;
 use crate::keys::{self, EntryKind};
 use crate::operation::Indexing;
 use crate::record::Record;

@@ -42,7 +42,7 @@
 
 use dayfly_model::Timestamp;
 use dayfly_model::epk::Epk;
-use dayfly_storage::{Bucket, KeyRange};
+use dayfly_storage::{Bucket, Emptied, KeyRange};
 use sha2::{Digest, Sha256};
 
 /// What there is: databases, containers, offers.
@@ -274,7 +274,7 @@ pub(crate) fn policy_history() -> Vec<u8> {
 }
 
 /// What an entry of the index is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum EntryKind {
     /// The value at a path.
     Value,
@@ -327,6 +327,13 @@ pub(crate) fn entry_owner(key: &[u8]) -> Option<u64> {
 pub(crate) fn entries(kind: EntryKind, path: u64, start: &[u8], end: &[u8]) -> KeyRange {
     let bound = |value: &[u8]| [&[kind.tag()], &path.to_be_bytes()[..], value].concat();
     KeyRange { start: bound(start), end: bound(end) }
+}
+
+/// Where entries were removed, from one term of a path to another.
+pub(crate) fn emptied(kind: EntryKind, path: &[u8], first: &[u8], last: &[u8]) -> Emptied {
+    let all = |start: &[u8]| KeyRange::prefix(&[&[kind.tag()], start].concat());
+    let range = KeyRange { start: all(first).start, end: all(path).end };
+    Emptied { range, deleted: all(last).end }
 }
 
 /// How many items have a value at a path.

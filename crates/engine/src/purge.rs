@@ -41,6 +41,7 @@ use self::pacer::{ByUsers, Load, Meter, PERIOD, Pace, Pacer, awaited};
 use self::tally::Tally;
 pub use self::tally::{LAG_SECONDS, Lag, PurgeFigures};
 use self::unit::Look;
+use crate::index::Runs;
 use crate::index::rebuild::{self, Size, Turn};
 use crate::reply::{Reply, Success, storage_failed};
 use crate::{Shared, keys, stopped};
@@ -102,6 +103,8 @@ pub(crate) struct Purge {
     unit: Mutex<()>,
     /// Commits made here.
     units: AtomicU64,
+    /// Where the index of a bucket lost something since the store was told.
+    runs: Mutex<HashMap<Bucket, Runs>>,
     pacer: Box<dyn Pacer>,
     meter: Meter,
     paused: Mutex<Paused>,
@@ -126,6 +129,7 @@ impl Default for Purge {
             filled: AtomicBool::new(false),
             unit: Mutex::default(),
             units: AtomicU64::new(0),
+            runs: Mutex::default(),
             pacer: Box::new(ByUsers),
             meter: Meter::default(),
             paused: Mutex::default(),
@@ -150,6 +154,7 @@ impl Purge {
     /// A container's bucket is gone, and nothing is kept of it here.
     fn forget(&self, bucket: Bucket) {
         self.deadlines.forget(bucket);
+        lock(&self.runs).remove(&bucket);
         if let Some(container) = keys::container_of(bucket) {
             self.tally.forget(container);
             lock(&self.paused).containers.remove(&container);
@@ -307,7 +312,23 @@ fn step(
     if let Some(container) = keys::container_of(bucket) {
         purge.tally.buried(container, &buried);
     }
-    Ok(if more || buried.cut { After::More } else { After::Next(next) })
+    let more = more || buried.cut;
+    tell_emptied(shared, bucket, &buried.runs, more);
+    Ok(if more { After::More } else { After::Next(next) })
+}
+
+/// Tells the store where the index lost much. What small units took is gathered.
+fn tell_emptied(shared: &Shared, bucket: Bucket, runs: &Runs, more: bool) {
+    let mut gathered = lock(&shared.purge.runs);
+    let all = gathered.entry(bucket).or_default();
+    all.join(runs);
+    if more && !all.is_long() {
+        return;
+    }
+    let emptied = all.emptied();
+    gathered.remove(&bucket);
+    drop(gathered);
+    shared.store.emptied(bucket, &emptied);
 }
 
 /// Removes everything that is due, at once, also what is paused or held.

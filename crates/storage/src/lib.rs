@@ -141,6 +141,10 @@ pub trait Store: Send + Sync {
     /// Merges what deletes and overwrites left behind. Long.
     fn compact(&self) -> Result<()>;
 
+    /// Much was deleted here. A store whose scans step over what was deleted
+    /// finds out what is empty now, so that they do not. Changes nothing else.
+    fn emptied(&self, bucket: Bucket, emptied: &[Emptied]);
+
     /// Whether writes are taken just now.
     fn writable(&self) -> Result<()>;
 
@@ -164,6 +168,16 @@ pub trait Store: Send + Sync {
     /// Stops the committer after the waiting writes, and leaves the folder so
     /// that opening it is quick. Writes after this answer [`Error::Unavailable`].
     fn close(&self) -> Result<()>;
+}
+
+/// Where much was deleted, in the order of keys.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Emptied {
+    /// From the first key that was deleted to where it is of no more interest
+    /// whether there is anything.
+    pub range: KeyRange,
+    /// All that was deleted is before this key.
+    pub deleted: Vec<u8>,
 }
 
 /// How far a range was cleared.
@@ -192,6 +206,8 @@ pub struct Figures {
     pub stall_seconds: f64,
     /// Scans that took long from one key to the next: deleted keys were there.
     pub slow_scans: u64,
+    /// Stretches of keys that are known to be empty, and leapt over.
+    pub empty_stretches: u64,
     /// Compactions that were made because of such scans, or after many deletes.
     pub compactions: u64,
     /// Rows on disk, roughly, with those that are deleted; 0 in memory.

@@ -5,12 +5,13 @@
 mod common;
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use bytes::Bytes;
-use common::{dump, puts, quick_folder, submit};
+use common::{Change, dump, puts, quick_folder, submit};
 use dayfly_storage::{
-    Bucket, Draft, Error, KeyRange, Local, LocalOptions, Plan, Result, Snapshot, Store, View,
-    commit,
+    Bucket, Direction, Draft, Emptied, Error, KeyRange, Local, LocalOptions, Plan, Result,
+    Snapshot, Store, View, commit,
 };
 
 const HERE: Bucket = Bucket(1);
@@ -108,6 +109,48 @@ fn readers_see_whole_and_fresh_values_on_disk() {
     let folder = quick_folder();
     let store = Local::open(folder.path(), LocalOptions::default()).unwrap();
     readers_see_whole_and_fresh_values(&store);
+}
+
+/// One key moves about, and nothing else is there. Probes and scans learn
+/// where it is not, and no reader may miss it.
+#[test]
+fn a_key_that_moves_is_always_found() {
+    let slow_scan = Duration::ZERO;
+    let store = Local::memory(LocalOptions { slow_scan, ..LocalOptions::default() }).unwrap();
+    let key = |n: usize| format!("key {}", n * 7 % 10);
+    submit(&store, HERE, &puts(&key(0), "here")).wait().unwrap();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let (range, deleted) = (KeyRange::prefix(b"key"), b"key 5".to_vec());
+            while !done.load(Ordering::SeqCst) {
+                let emptied = Emptied { range: range.clone(), deleted: deleted.clone() };
+                store.emptied(HERE, &[emptied]);
+            }
+        });
+        let reader = scope.spawn(|| {
+            while !done.load(Ordering::SeqCst) {
+                let snapshot = store.snapshot().unwrap();
+                for direction in [Direction::Forward, Direction::Backward] {
+                    let all = KeyRange::prefix(b"key");
+                    let found = snapshot.scan(HERE, &all, direction, 10).unwrap().len();
+                    if found != 1 {
+                        return found;
+                    }
+                }
+            }
+            1
+        });
+        for n in 0..5000 {
+            let moves = Change {
+                writes: vec![(key(n), None), (key(n + 1), Some("here".to_owned()))],
+                ..Change::default()
+            };
+            submit(&store, HERE, &moves).wait().unwrap();
+        }
+        done.store(true, Ordering::SeqCst);
+        assert_eq!(reader.join().unwrap(), 1, "it was there once, all the time");
+    });
 }
 
 #[test]

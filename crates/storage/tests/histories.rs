@@ -18,7 +18,8 @@ use common::{Change, dump, submit};
 use dayfly_storage::clock::{HandWall, Step};
 use dayfly_storage::suite::Stepped;
 use dayfly_storage::{
-    Bucket, Direction, Disk, EmbeddedOptions, KeyRange, Local, LocalOptions, Memory, Snapshot,
+    Bucket, Direction, Disk, EmbeddedOptions, Emptied, KeyRange, Local, LocalOptions, Memory,
+    Snapshot,
 };
 
 const HISTORIES: u64 = 60;
@@ -126,7 +127,8 @@ impl Pair {
             0..20 => self.group(),
             20..23 => self.scan(),
             23..26 => self.read_held(),
-            26..29 => self.hold(),
+            26..28 => self.hold(),
+            28 => self.probe(),
             29..32 => self.pass_time(),
             32 => self.move_clock(),
             33 => self.clear(),
@@ -259,6 +261,18 @@ impl Pair {
         let (bucket, range, limit) =
             (Bucket(self.random.below(4)), self.range(), self.random.index(10));
         self.same(|store| store.clear(bucket, &range, limit));
+    }
+
+    /// Says that something was deleted somewhere, whether or not it was.
+    fn probe(&mut self) {
+        let (bucket, range) = (Bucket(self.random.below(3)), self.range());
+        let deleted = self.key().into();
+        self.same(|store| {
+            store.emptied(
+                bucket,
+                &[Emptied { range: range.clone(), deleted: Vec::clone(&deleted) }],
+            );
+        });
     }
 
     fn forget(&mut self) {

@@ -21,7 +21,7 @@ use dayfly_storage::{
 
 use super::pacer::Pace;
 use crate::head::State;
-use crate::index::{Index, Indexed, Policies, Source};
+use crate::index::{Index, Indexed, Policies, Runs, Source};
 use crate::keys;
 use crate::lives::Notes;
 use crate::record::{self, FeedRow, Record};
@@ -127,6 +127,8 @@ pub(super) struct Buried {
     pub(super) at: Second,
     /// Whether it stopped early, because the items are large.
     pub(super) cut: bool,
+    /// Where in the index it removed much.
+    pub(super) runs: Runs,
 }
 
 /// What is due in both queues of `bucket`, at `until` if that is given.
@@ -370,6 +372,10 @@ impl Plan for Unit {
             }
         }
         let (to, cut) = (self.to(taken), taken < self.candidates.len());
+        let mut runs = Runs::default();
+        for (_, indexed) in &dead {
+            runs.add(indexed);
+        }
         let candidates = Arc::clone(&self.candidates);
         Ok(Draft::new(move |stamp: Stamp, batch: &mut Batch| {
             let mut gone = Notes::default();
@@ -392,6 +398,7 @@ impl Plan for Unit {
                     .collect(),
                 at: stamp.ts,
                 cut,
+                runs,
             }
         }))
     }

@@ -414,6 +414,27 @@ fn what_was_purged_is_counted() {
 }
 
 #[test]
+fn scans_leap_over_what_was_purged_in_a_row() {
+    let mut server = server(Some(5));
+    // `n` and the key rise with time, `mixed` and the id, a text, do not.
+    for id in 0..100 {
+        server.clock(1000 + id / 20);
+        let (id_text, mixed) = (id.to_string(), id * 37 % 100);
+        server.create(json!({"id": id_text, "pk": id, "n": id, "mixed": mixed})).unwrap();
+    }
+    assert_eq!(server.engine().figures().empty_stretches, 0);
+    server.clock(1007);
+    assert_eq!(server.turns(), 60);
+    let stretches = server.engine().figures().empty_stretches;
+    assert_eq!(stretches, 2, "among the entries of `n` and of `pk`");
+
+    let first = "SELECT TOP 1 VALUE c.n FROM c ORDER BY c.n";
+    assert_eq!(server.page(first, 10, None).0, [json!(60)]);
+    server.create(json!({"id": "again", "pk": 0, "n": 7})).unwrap();
+    assert_eq!(server.page(first, 10, None).0, [json!(7)]);
+}
+
+#[test]
 fn while_the_clock_may_be_wrong_nothing_is_purged() {
     let mut server = server(Some(-1));
     create(&server, 0..1, Some(5));

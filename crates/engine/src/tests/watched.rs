@@ -9,8 +9,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use dayfly_storage::clock::{Reading, Refused, Step};
 use dayfly_storage::{
-    Basis, Batch, Bucket, Cleared, Direction, Error, Figures, Head, Job, KeyRange, Local, Memory,
-    Pair, Result, Room, Second, Snapshot, Stamp, Store, Urgency,
+    Basis, Batch, Bucket, Cleared, Direction, Emptied, Error, Figures, Head, Job, KeyRange, Local,
+    Memory, Pair, Result, Room, Second, Snapshot, Stamp, Store, Urgency,
 };
 
 /// How long a test waits for what must come at once.
@@ -214,6 +214,10 @@ impl Store for Watched {
 
     fn buckets(&self) -> Vec<Bucket> {
         self.inner.buckets()
+    }
+
+    fn emptied(&self, bucket: Bucket, emptied: &[Emptied]) {
+        self.inner.emptied(bucket, emptied);
     }
 
     fn compact(&self) -> Result<()> {

@@ -16,11 +16,12 @@
 //! ```
 //!
 //! It takes two scans if writes went by during the first: nobody knows where
-//! those were. All of this is in memory and small. To forget a stretch costs
-//! time, nothing else.
+//! those were. Who deletes much in one place does not wait for a scan to be slow:
+//! a probe watches the stretch first, then looks. All of this is in memory and
+//! small. To forget a stretch costs time, nothing else.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::ops::Bound;
+use std::ops::{Bound, ControlFlow};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -32,11 +33,14 @@ use super::{instant, lock};
 use crate::Direction;
 
 /// How many stretches are known at most, and watched.
-const KNOWN_MAX: usize = 256;
+const KNOWN_MAX: usize = 4096;
 const WATCHED_MAX: usize = 32;
 
 /// A stretch that takes so many times longer is not slow by chance.
 const VERY_SLOW: u32 = 20;
+
+/// What a probe finds is worth to be known if it takes this part of what is slow.
+const PROBE_PART: u32 = 10;
 
 /// Keys from the first up to but not including the second.
 pub(super) type Stretch = (Vec<u8>, Vec<u8>);
@@ -49,6 +53,8 @@ pub(super) struct Gaps {
     /// A stretch that takes longer than this is worth to be known.
     slow: Duration,
     known: Mutex<Known>,
+    /// Held by whoever probes.
+    probing: Mutex<()>,
     /// Whether anything is known; asked before the lock is taken.
     any: AtomicBool,
     /// How many stretches took very long.
@@ -61,14 +67,30 @@ struct Known {
     empty: BTreeMap<Vec<u8>, Until>,
     /// Stretches, and the generation after which all writes were compared.
     watched: VecDeque<(Stretch, u64)>,
+    /// What is being looked at: up to where nothing was put since then.
+    probed: Option<Stretch>,
     /// The last generation whose writes were compared.
     compared: u64,
 }
 
+/// Where a scan has to look.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Ahead {
+    /// Here, if it has to at all.
+    pub(super) part: Option<Stretch>,
+    /// Then somewhere in here: what is between is empty.
+    pub(super) rest: Option<Stretch>,
+}
+
 impl Gaps {
     pub(super) fn new(slow: Duration) -> Gaps {
-        let known = Mutex::new(Known::default());
-        Gaps { slow, known, any: AtomicBool::new(false), slow_count: AtomicU64::new(0) }
+        Gaps {
+            slow,
+            known: Mutex::default(),
+            probing: Mutex::default(),
+            any: AtomicBool::new(false),
+            slow_count: AtomicU64::new(0),
+        }
     }
 
     /// How many stretches took very long to cross.
@@ -76,29 +98,44 @@ impl Gaps {
         self.slow_count.load(Ordering::Relaxed)
     }
 
-    /// What is left of a stretch for a snapshot of this generation, in the
-    /// direction of a scan.
-    pub(super) fn rest(
-        &self,
-        stretch: Stretch,
-        generation: u64,
-        direction: Direction,
-    ) -> Vec<Stretch> {
+    /// How many stretches are known to be empty.
+    pub(super) fn count(&self) -> u64 {
+        lock(&self.known).empty.len() as u64
+    }
+
+    /// Where a scan of a stretch has to look, for a snapshot of this
+    /// generation.
+    pub(super) fn ahead(&self, stretch: Stretch, generation: u64, direction: Direction) -> Ahead {
         if !self.any.load(Ordering::Relaxed) {
-            return vec![stretch];
+            return Ahead { part: Some(stretch), rest: None };
         }
-        let mut rest = lock(&self.known).rest(stretch, generation);
-        if direction == Direction::Backward {
-            rest.reverse();
-        }
-        rest
+        lock(&self.known).ahead(stretch, generation, direction)
+    }
+
+    /// Nobody else probes meanwhile: one stretch is watched at a time.
+    pub(super) fn probe(&self) -> MutexGuard<'_, ()> {
+        lock(&self.probing)
+    }
+
+    /// Watches a stretch that is about to be looked at, or no more. No group is
+    /// published before the snapshot for that is taken.
+    pub(super) fn watch(&self, stretch: Option<Stretch>) {
+        lock(&self.known).probed = stretch;
+    }
+
+    /// A snapshot that was taken when a stretch began to be watched has nothing
+    /// in this part of it.
+    fn probed(&self, part: Stretch, generation: u64) {
+        let mut known = lock(&self.known);
+        known.probed(part, generation);
+        self.note(&known);
     }
 
     /// Before the writes of a generation are published.
     pub(super) fn compare(&self, generation: u64, writes: &Writes) {
         let mut known = lock(&self.known);
         known.compared = generation;
-        if known.empty.is_empty() && known.watched.is_empty() {
+        if known.empty.is_empty() && known.watched.is_empty() && known.probed.is_none() {
             return;
         }
         for (key, value) in writes {
@@ -129,25 +166,25 @@ impl Gaps {
 }
 
 impl Known {
-    fn rest(&self, (mut start, end): Stretch, generation: u64) -> Vec<Stretch> {
-        let before = self.up_to(&start);
-        let behind = (Bound::Excluded(&start[..]), Bound::Excluded(&end[..]));
-        let within = self.empty.range::<[u8], _>(behind);
-        let met: Vec<_> = before.into_iter().chain(within).collect();
-        let mut rest = Vec::new();
-        for (from, (to, since)) in met {
-            if *since > generation || *to <= start {
-                continue;
-            }
-            if *from > start {
-                rest.push((start.clone(), from.clone()));
-            }
-            start.clone_from(to);
+    fn ahead(&self, (start, end): Stretch, generation: u64, direction: Direction) -> Ahead {
+        let some =
+            |start: &Vec<u8>, end: &Vec<u8>| (start < end).then(|| (start.clone(), end.clone()));
+        let meets = |(_, (to, since)): &(&Vec<u8>, &Until)| *since <= generation && *to > start;
+        let within = (Bound::Excluded(&start[..]), Bound::Excluded(&end[..]));
+        let mut within = self.empty.range::<[u8], _>(within);
+        let before = || self.up_to(&start).filter(meets);
+        let gap = match direction {
+            Direction::Forward => before().or_else(|| within.find(meets)),
+            Direction::Backward => within.rfind(meets).or_else(before),
+        };
+        let Some((from, (to, _))) = gap else {
+            return Ahead { part: Some((start, end)), rest: None };
+        };
+        let (lower, upper) = (some(&start, from), some(to, &end));
+        match direction {
+            Direction::Forward => Ahead { part: lower, rest: upper },
+            Direction::Backward => Ahead { part: upper, rest: lower },
         }
-        if start < end {
-            rest.push((start, end));
-        }
-        rest
     }
 
     /// The last stretch that starts at a key or before.
@@ -174,6 +211,14 @@ impl Known {
         if is_new {
             self.watched.push_back((stretch, self.compared));
             self.keep_watch();
+        }
+    }
+
+    fn probed(&mut self, (start, end): Stretch, generation: u64) {
+        let Some((_, untouched)) = &self.probed else { return };
+        let end = end.min(untouched.clone());
+        if start < end {
+            self.learn((start, end), generation);
         }
     }
 
@@ -212,6 +257,12 @@ impl Known {
                 self.empty.insert(start, (end, since));
             }
         }
+        if let Some((start, end)) = &mut self.probed
+            && **start <= *key
+            && *key < **end
+        {
+            *end = key.to_vec();
+        }
         let met = |((start, end), _): &(Stretch, u64)| **start <= *key && *key < **end;
         while let Some(place) = self.watched.iter().position(met)
             && let Some((stretch, after)) = self.watched.remove(place)
@@ -234,6 +285,47 @@ fn around((start, end): &Stretch, key: &[u8]) -> impl Iterator<Item = Stretch> {
 /// The first key after a key.
 fn behind(key: &[u8]) -> Vec<u8> {
     [key, &[0]].concat()
+}
+
+/// Looks whether a stretch is empty in which much was deleted.
+pub(super) struct Look<'a> {
+    gaps: &'a Gaps,
+    generation: u64,
+    /// The end of what was deleted.
+    deleted: Vec<u8>,
+    /// Where the next empty part begins.
+    from: Vec<u8>,
+    since: Instant,
+}
+
+impl<'a> Look<'a> {
+    /// A look at a stretch from `from` on, of which what is before `deleted`
+    /// was deleted.
+    pub(super) fn new(gaps: &'a Gaps, generation: u64, from: Vec<u8>, deleted: Vec<u8>) -> Self {
+        Look { gaps, generation, deleted, from, since: instant() }
+    }
+
+    /// There is something at a key. Goes on if it took long to get there: there
+    /// may be another empty part behind it.
+    pub(super) fn met(&mut self, key: &Bytes) -> ControlFlow<()> {
+        let now = instant();
+        let is_slow = now.duration_since(self.since) >= self.gaps.slow / PROBE_PART;
+        let is_behind = **key >= *self.deleted;
+        if is_slow || is_behind {
+            self.empty_to(key.to_vec());
+        }
+        self.from = behind(key);
+        self.since = now;
+        if is_slow && !is_behind { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    }
+
+    /// There is nothing up to a key, not even at it.
+    pub(super) fn empty_to(&mut self, end: Vec<u8>) {
+        let start = std::mem::replace(&mut self.from, end.clone());
+        if start < end {
+            self.gaps.probed((start, end), self.generation);
+        }
+    }
 }
 
 /// Looks how long a scan takes from key to key.
@@ -315,9 +407,20 @@ mod tests {
         gaps.compare(generation, &Writes::from([(key.into(), Some(Bytes::new()))]));
     }
 
+    /// Where a scan of a stretch looks.
+    fn parts(gaps: &Gaps, stretch: Stretch, generation: u64, direction: Direction) -> Vec<Stretch> {
+        let (mut parts, mut left) = (Vec::new(), Some(stretch));
+        while let Some(stretch) = left {
+            let ahead = gaps.ahead(stretch, generation, direction);
+            parts.extend(ahead.part);
+            left = ahead.rest;
+        }
+        parts
+    }
+
     /// What a scan from `a` to `z` still reads, as text.
     fn rest(gaps: &Gaps, generation: u64) -> String {
-        let rest = gaps.rest(stretch("a", "z"), generation, Direction::Forward);
+        let rest = parts(gaps, stretch("a", "z"), generation, Direction::Forward);
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).replace('\0', "+");
         let parts = rest.iter().map(|(start, end)| format!("{}-{}", text(start), text(end)));
         parts.collect::<Vec<_>>().join(" ")
@@ -357,6 +460,41 @@ mod tests {
     }
 
     #[test]
+    fn a_probe_is_sure_up_to_where_something_was_put_meanwhile() {
+        let gaps = gaps();
+        put(&gaps, 5, "q");
+        gaps.watch(Some(stretch("c", "m")));
+        put(&gaps, 6, "b");
+        put(&gaps, 7, "k");
+        put(&gaps, 8, "f");
+        let mut look = Look::new(&gaps, 5, b"c".to_vec(), b"j".to_vec());
+        assert!(look.met(&Bytes::from_static(b"d")).is_continue());
+        assert_eq!(rest(&gaps, 8), "a-c d-z");
+        assert!(look.met(&Bytes::from_static(b"j")).is_break(), "behind what was deleted");
+        assert_eq!(rest(&gaps, 8), "a-c d-d+ f-z", "`f` was put there, and `k`");
+        assert_eq!(rest(&gaps, 4), "a-z");
+        put(&gaps, 9, "e");
+        assert_eq!(rest(&gaps, 9), "a-c d-d+ e-e+ f-z", "what is known is watched as ever");
+
+        gaps.watch(Some(stretch("r", "z")));
+        gaps.forget(10);
+        gaps.probed(stretch("r", "z"), 9);
+        assert_eq!(rest(&gaps, 10), "a-z", "it was another store");
+    }
+
+    #[test]
+    fn a_probe_ends_at_the_first_key_that_came_soon() {
+        let gaps = Gaps::new(Duration::MAX);
+        gaps.watch(Some(stretch("c", "m")));
+        let mut look = Look::new(&gaps, 0, b"c".to_vec(), b"j".to_vec());
+        assert!(look.met(&Bytes::from_static(b"d")).is_break());
+        assert_eq!(rest(&gaps, 0), "a-z", "what was deleted lies here and there");
+        let mut look = Look::new(&gaps, 0, b"c".to_vec(), b"j".to_vec());
+        assert!(look.met(&Bytes::from_static(b"k")).is_break());
+        assert_eq!(rest(&gaps, 0), "a-c k-z", "all that was deleted lies together");
+    }
+
+    #[test]
     fn stretches_that_touch_become_one_and_a_scan_may_start_within() {
         let gaps = gaps();
         for (start, end) in [("c", "e"), ("g", "i"), ("e", "g"), ("k", "l")] {
@@ -364,17 +502,17 @@ mod tests {
         }
         assert_eq!(rest(&gaps, 5), "a-c i-k l-z");
         assert_eq!(lock(&gaps.known).empty.len(), 2);
-        let within = gaps.rest(stretch("d", "k"), 5, Direction::Backward);
+        let within = parts(&gaps, stretch("d", "k"), 5, Direction::Backward);
         assert_eq!(within, [stretch("i", "k")]);
-        assert!(gaps.rest(stretch("d", "f"), 5, Direction::Forward).is_empty());
-        let backward = gaps.rest(stretch("a", "z"), 5, Direction::Backward);
+        assert!(parts(&gaps, stretch("d", "f"), 5, Direction::Forward).is_empty());
+        let backward = parts(&gaps, stretch("a", "z"), 5, Direction::Backward);
         assert_eq!(backward, [stretch("l", "z"), stretch("i", "k"), stretch("a", "c")]);
     }
 
     #[test]
     fn what_is_known_has_a_limit() {
         let gaps = gaps();
-        for number in 0..10_000 {
+        for number in 0..3 * KNOWN_MAX {
             gaps.found(stretch(&format!("b{number:05}"), &format!("b{number:05}x")), 0);
             put(&gaps, 0, "q");
             assert!(lock(&gaps.known).empty.len() <= KNOWN_MAX);

@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use super::backend::{Rows, Writes};
 use super::cache::Records;
-use super::gaps::{Gaps, Watch};
+use super::gaps::{Ahead, Gaps, Look, Watch};
 use super::system::{BUCKET_BYTES, Heads, physical};
 use crate::plan::fingerprint;
 use crate::{Bucket, Direction, Head, KEY_BYTES_MAX, KeyRange, Pair, Result, Second, Snapshot};
@@ -45,7 +45,11 @@ impl<R: Rows> Reader<R> {
         let newer = writes.range(start.clone()..end.clone());
         let mut merge = Merge { newer: Newer::new(newer, direction), pairs: Vec::new(), limit };
         let generation = self.published.generation;
-        for stretch in self.gaps.rest((start, end), generation, direction) {
+        let mut left = Some((start, end));
+        while let Some(stretch) = left {
+            let Ahead { part, rest } = self.gaps.ahead(stretch, generation, direction);
+            left = rest;
+            let Some(stretch) = part else { continue };
             let mut watch = Watch::new(&self.gaps, &stretch, generation, direction);
             let mut ended = true;
             let (start, end) = &stretch;
@@ -61,6 +65,37 @@ impl<R: Rows> Reader<R> {
             watch.ended();
         }
         Ok(merge.finish())
+    }
+}
+
+impl<R: Rows> Reader<R> {
+    /// Finds out what is empty in a range, of which much was deleted before
+    /// `deleted`, so that scans leap over it. The range is watched already.
+    pub(super) fn probe(&self, bucket: Bucket, range: &KeyRange, deleted: &[u8]) -> Result<()> {
+        if range.start >= range.end {
+            return Ok(());
+        }
+        let generation = self.published.generation;
+        let (start, end) = (physical(bucket, &range.start), physical(bucket, &range.end));
+        let deleted = physical(bucket, deleted);
+        let mut look = Look::new(&self.gaps, generation, start.clone(), deleted);
+        let mut left = Some((start, end.clone()));
+        while let Some(stretch) = left {
+            let Ahead { part, rest } = self.gaps.ahead(stretch, generation, Direction::Forward);
+            left = rest;
+            let Some((start, end)) = part else { continue };
+            let mut ended = true;
+            self.published.rows.scan(&start, &end, Direction::Forward, &mut |key, _| {
+                let flow = look.met(&key);
+                ended = flow.is_continue();
+                flow
+            })?;
+            if !ended {
+                return Ok(());
+            }
+        }
+        look.empty_to(end);
+        Ok(())
     }
 }
 

@@ -8,7 +8,8 @@ use super::{Local, Phase, Shared, Turn, committer, lock};
 use crate::clock::{LeaseNeeded, Reading, Refused, Step};
 use crate::plan::fingerprint;
 use crate::{
-    Bucket, Cleared, Direction, Error, Figures, Job, KeyRange, Result, Second, Snapshot, Store,
+    Bucket, Cleared, Direction, Emptied, Error, Figures, Job, KeyRange, Result, Second, Snapshot,
+    Store,
 };
 
 impl<B: Backend> Store for Local<B> {
@@ -60,6 +61,19 @@ impl<B: Backend> Store for Local<B> {
         self.shared.compact()
     }
 
+    fn emptied(&self, bucket: Bucket, emptied: &[Emptied]) {
+        let gaps = &self.shared.gaps;
+        let _probing = gaps.probe();
+        for Emptied { range, deleted } in emptied {
+            let watched = self.shared.watch(bucket, range);
+            let probed = watched.and_then(|reader| reader.probe(bucket, range, deleted));
+            gaps.watch(None);
+            if let Err(error) = probed {
+                return tracing::debug!(%error, "nobody knows what is empty");
+            }
+        }
+    }
+
     fn writable(&self) -> Result<()> {
         self.shared.open()?;
         if let Err(error) = self.shared.backend.is_alive() {
@@ -80,6 +94,7 @@ impl<B: Backend> Store for Local<B> {
             rows: held.rows,
             deleted_rows: held.deleted,
             slow_scans: self.shared.gaps.slow_count(),
+            empty_stretches: self.shared.gaps.count(),
             ..self.shared.counts.figures()
         }
     }
@@ -200,6 +215,14 @@ impl<B: Backend> Shared<B> {
             self.publish(generation, heads)
         });
         outcome.inspect_err(|error| self.failed(&mut turn, error.clone())).map(|()| count)
+    }
+
+    /// Watches a range from what is published now on.
+    fn watch(&self, bucket: Bucket, range: &KeyRange) -> Result<Reader<B::Rows>> {
+        let _turn = lock(&self.turn);
+        let published = lock(&self.state).published()?;
+        self.gaps.watch(Some((physical(bucket, &range.start), physical(bucket, &range.end))));
+        Ok(self.reader(published, 0))
     }
 
     /// Compacts while everything else goes on.

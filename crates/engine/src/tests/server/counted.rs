@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use dayfly_storage::clock::{Reading, Refused, Step};
 use dayfly_storage::suite::Stepped;
-use dayfly_storage::{Bucket, Cleared, Figures, Job, KeyRange, Result, Snapshot, Store};
+use dayfly_storage::{Bucket, Cleared, Emptied, Figures, Job, KeyRange, Result, Snapshot, Store};
 
 /// Longer than any write takes.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -119,6 +119,10 @@ impl Store for Counted {
 
     fn buckets(&self) -> Vec<Bucket> {
         self.store.buckets()
+    }
+
+    fn emptied(&self, bucket: Bucket, emptied: &[Emptied]) {
+        self.store.emptied(bucket, emptied);
     }
 
     fn compact(&self) -> Result<()> {
