@@ -5,6 +5,7 @@
 //! recipe     how the entries of an item are made by a policy
 //! entry      what an entry says
 //! walk       entries in order, and what is alive of them
+//! times      the feed in the place of entries for `_ts`
 //! runs       where many entries went, perhaps in a row
 //! rebuild    the change from one policy to another, in the background
 //! ```
@@ -29,6 +30,7 @@ mod policies;
 pub(crate) mod rebuild;
 mod recipe;
 mod runs;
+mod times;
 pub(crate) mod walk;
 
 use std::sync::{Arc, Mutex, PoisonError};

@@ -336,6 +336,12 @@ pub(crate) fn emptied(kind: EntryKind, path: &[u8], first: &[u8], last: &[u8]) -
     Emptied { range, deleted: all(last).end }
 }
 
+/// Where rows of the feed were removed, from one version to another.
+pub(crate) fn emptied_feed(first: u64, last: u64) -> Emptied {
+    let range = KeyRange { start: feed(first), ..feed_after(first) };
+    Emptied { range, deleted: feed_after(last).start }
+}
+
 /// How many items have a value at a path.
 pub(crate) fn path_count(path: &[u8]) -> Vec<u8> {
     [b"n", path].concat()

@@ -68,6 +68,11 @@ pub(crate) fn slice_of(docno: u64) -> u8 {
     u8::try_from(docno >> ORDINAL_BITS & 0xFF).unwrap_or_default()
 }
 
+/// The first version that a commit makes.
+pub(crate) fn first_version(lsn: u64) -> u64 {
+    lsn << ORDINAL_BITS
+}
+
 /// The commit a version was made by.
 pub(crate) fn lsn_of(version: u64) -> u64 {
     version >> ORDINAL_BITS
@@ -385,7 +390,7 @@ pub(crate) struct FeedRow {
     pub(crate) version: u64,
     pub(crate) ts: Timestamp,
     pub(crate) life: Life,
-    docno: u64,
+    pub(crate) docno: u64,
     /// How many bytes the item has as clients see it.
     pub(crate) bytes: u64,
     is_touched: bool,

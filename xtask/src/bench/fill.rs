@@ -80,6 +80,8 @@ pub(super) fn fill_with(folder: &Path, filling: &Filling<'_>) -> Result<()> {
     let mut waiting = VecDeque::with_capacity(ON_THEIR_WAY);
     for number in 0..filling.count {
         if number % each == 0 {
+            // What is on its way belongs to the second before.
+            waiting.drain(..).try_for_each(done)?;
             hand.set(first + number / each);
         }
         if number > 0 && number % TELL_EVERY == 0 {

@@ -1,7 +1,7 @@
 //! Where in the index many entries went: perhaps they stood in a row.
 //!
 //! A purge takes items in the order of their death, so whatever rises with time
-//! loses its entries from one end on. The store is told, and finds out whether
+//! loses its entries from one end on, and so does the feed. The store is told, and finds out whether
 //! anything is left there.
 
 use std::collections::BTreeMap;
@@ -25,6 +25,8 @@ const PATHS_MAX: usize = 256;
 #[derive(Debug, Default)]
 pub(crate) struct Runs {
     by_path: BTreeMap<(EntryKind, [u8; 8]), Run>,
+    /// The first version that went from the feed, and the last.
+    versions: Option<(u64, u64)>,
     items: usize,
 }
 
@@ -37,9 +39,10 @@ struct Run {
 }
 
 impl Runs {
-    /// The entries of an item went.
-    pub(crate) fn add(&mut self, indexed: &Indexed) {
+    /// The entries of an item went, and its row in the feed.
+    pub(crate) fn add(&mut self, version: u64, indexed: &Indexed) {
         self.items += 1;
+        self.versions_went(version, version);
         for (kind, term) in indexed.all() {
             let term = term.bytes();
             if let Some(path) = term.first_chunk() {
@@ -51,9 +54,17 @@ impl Runs {
     /// What went later.
     pub(crate) fn join(&mut self, later: &Runs) {
         self.items += later.items;
+        if let Some((first, last)) = later.versions {
+            self.versions_went(first, last);
+        }
         for ((kind, path), run) in &later.by_path {
             self.went(*kind, *path, (&run.first, &run.last), run.count);
         }
+    }
+
+    fn versions_went(&mut self, first: u64, last: u64) {
+        let (known_first, known_last) = self.versions.unwrap_or((first, last));
+        self.versions = Some((known_first.min(first), known_last.max(last)));
     }
 
     fn went(&mut self, kind: EntryKind, path: [u8; 8], ends: (&[u8], &[u8]), more: usize) {
@@ -88,6 +99,7 @@ impl Runs {
         let place = |((kind, path), run): (&(EntryKind, [u8; 8]), &Run)| {
             keys::emptied(*kind, path, &run.first, &run.last)
         };
-        long.map(place).collect()
+        let feed = self.versions.filter(|_| self.items >= RUN_MIN);
+        long.map(place).chain(feed.map(|(first, last)| keys::emptied_feed(first, last))).collect()
     }
 }

@@ -20,6 +20,8 @@ use dayfly_storage::{Bucket, Direction, Error, KeyRange, Pair, Result, Snapshot}
 
 pub(crate) use super::entry::Entry;
 use super::policies::Index;
+pub(crate) use super::times::leads_to_time;
+use super::times::{Times, is_time};
 use crate::catalog::Container;
 use crate::head::State;
 use crate::items::Seen;
@@ -69,6 +71,8 @@ pub(crate) struct Entries<'a> {
     cuts: Cuts,
     range: KeyRange,
     direction: Direction,
+    /// The feed, if that is walked.
+    times: Option<Times<'a>>,
     /// Whether an item may live longer than its entry says, once that is asked.
     has_touched: OnceCell<bool>,
     /// What was looked at, dead ones too, so that the caller can keep to a limit.
@@ -86,13 +90,18 @@ impl<'a> Entries<'a> {
         let Stretch { kind, path, start, end } = stretch;
         let cuts = State::policy(&snapshot.head(bucket))?.cuts(Timestamp(snapshot.now()));
         let range = keys::entries(*kind, *path, start, end);
+        let times = Times::new(snapshot, bucket, cuts, stretch, direction);
         let (has_touched, looked) = (OnceCell::new(), Looked::default());
-        Ok(Entries { snapshot, bucket, cuts, range, direction, has_touched, looked })
+        Ok(Entries { snapshot, bucket, cuts, range, direction, times, has_touched, looked })
     }
 
     /// The same from behind an entry with this value and number on, in the
     /// direction of the walk.
     pub(crate) fn after(mut self, stretch: &Stretch, value: &[u8], docno: u64) -> Entries<'a> {
+        if let Some(times) = &mut self.times {
+            times.go_behind(value, docno);
+            return self;
+        }
         let term = [&stretch.path.to_be_bytes(), value].concat();
         let key = keys::entry(stretch.kind, &term, docno);
         self.go_behind(&key);
@@ -102,6 +111,9 @@ impl<'a> Entries<'a> {
     /// Looks at the next entries, `limit` at most, and returns those that are
     /// alive, which may be none; `None` at the end.
     pub(crate) fn page(&mut self, limit: usize) -> Result<Option<Vec<Entry>>> {
+        if let Some(times) = &mut self.times {
+            return times.page(limit, &mut self.looked);
+        }
         let pairs = self.snapshot.scan(self.bucket, &self.range, self.direction, limit)?;
         let Some((last, _)) = pairs.last() else { return Ok(None) };
         self.go_behind(last);
@@ -153,6 +165,9 @@ pub(crate) fn is_indexed(
     container: &Container,
     steps: &[Step<'_>],
 ) -> Result<bool> {
+    if leads_to_time(steps) {
+        return Ok(true);
+    }
     let computed = &container.definition().computed;
     for bucket in container.buckets() {
         let get = |key: &[u8]| snapshot.get(bucket, key);
@@ -189,6 +204,9 @@ pub(crate) fn composites(
 /// How many items of a bucket have nothing at a path that is indexed, with those
 /// that are dead and not removed yet.
 pub(crate) fn lacking(snapshot: &dyn Snapshot, bucket: Bucket, path: u64) -> Result<u64> {
+    if is_time(path) {
+        return Ok(0);
+    }
     let get = |key: &[u8]| snapshot.get(bucket, key);
     let lives = Lives::new(&get);
     let mut items = 0;

@@ -373,8 +373,10 @@ impl Plan for Unit {
         }
         let (to, cut) = (self.to(taken), taken < self.candidates.len());
         let mut runs = Runs::default();
-        for (_, indexed) in &dead {
-            runs.add(indexed);
+        for (place, indexed) in &dead {
+            if let Some(candidate) = self.candidates.get(*place) {
+                runs.add(candidate.row.version, indexed);
+            }
         }
         let candidates = Arc::clone(&self.candidates);
         Ok(Draft::new(move |stamp: Stamp, batch: &mut Batch| {

@@ -220,7 +220,9 @@ impl Chooser<'_> {
         Ok(match sieve {
             Sieve::All | Sieve::Nothing => None,
             Sieve::Span(span) if !self.is_indexed(&span.path)? => None,
-            Sieve::Span(span) if span.is_point => Some(Set::Point(span.clone())),
+            Sieve::Span(span) if span.is_point && !is_time(&span.path) => {
+                Some(Set::Point(span.clone()))
+            }
             Sieve::Span(span) => ranges.then(|| Set::Range(span.clone())),
             Sieve::And(members) => {
                 let mut sets = Vec::new();
@@ -343,6 +345,11 @@ fn spans(sieve: &Sieve) -> Vec<&Span> {
 fn tightness(span: &Span) -> (bool, usize, bool) {
     let bounded = span.low.len() > 1 && span.high.len() > 1;
     (bounded, span.low.len().max(span.high.len()), span.exact)
+}
+
+/// What is written in one second is a range, too: of the feed.
+fn is_time(path: &[IndexStep]) -> bool {
+    walk::leads_to_time(&path.iter().map(IndexStep::as_step).collect::<Vec<_>>())
 }
 
 pub(super) fn number(path: &[IndexStep]) -> u64 {

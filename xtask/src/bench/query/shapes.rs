@@ -41,7 +41,7 @@ struct Shape {
     shows: fn(&Data) -> String,
 }
 
-const SHAPES: [Shape; 6] = [
+const SHAPES: [Shape; 7] = [
     Shape {
         name: "TOP 10, ORDER BY",
         text: "SELECT TOP 10 * FROM c ORDER BY c.rank",
@@ -57,6 +57,14 @@ const SHAPES: [Shape; 6] = [
         values: None,
         rows: 10,
         shows: |data| format!("\"rank\":{},", data.count - 10),
+    },
+    Shape {
+        name: "the newest 10, by _ts",
+        text: "SELECT TOP 10 * FROM c ORDER BY c._ts DESC",
+        items: 10,
+        values: None,
+        rows: 10,
+        shows: |data| format!("\"n\":{},", data.count - 10),
     },
     Shape {
         name: "COUNT of 100 hits",

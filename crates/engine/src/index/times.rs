@@ -1,0 +1,262 @@
+//! `_ts` has no entries: the feed has one row for each item, and goes from the
+//! oldest write to the newest.
+//!
+//! What is written within a second stands there in the order of the commits,
+//! where entries of one value stand in the order of the items' numbers. So the
+//! rows of a second are gathered and sorted; of more than there is room for the
+//! first ones, then the next.
+
+use std::collections::VecDeque;
+use std::sync::LazyLock;
+
+use bytes::Bytes;
+use dayfly_model::Timestamp;
+use dayfly_model::indexing::Step;
+use dayfly_model::indexing::rules::path_id;
+use dayfly_model::ttl::Cuts;
+use dayfly_model::value::{Value, order};
+use dayfly_storage::{Bucket, Direction, KeyRange, Result, Snapshot};
+
+use super::entry::Entry;
+use super::walk::{Looked, Stretch};
+use crate::keys::{self, EntryKind};
+use crate::record::{self, FeedRow};
+
+/// How many rows of a second are read at once, to begin with and at most.
+const CHUNK_MIN: usize = if cfg!(test) { 3 } else { 64 };
+const CHUNK_MAX: usize = 512;
+
+/// How many rows of a second are held at once.
+const HELD_MAX: usize = if cfg!(test) { 4 } else { 50_000 };
+
+/// The number of the path `/_ts`.
+static PATH: LazyLock<u64> = LazyLock::new(|| path_id(&[Step::Name("_ts")]));
+
+/// Whether these steps lead to when an item was written.
+pub(crate) fn leads_to_time(steps: &[Step<'_>]) -> bool {
+    matches!(steps, [Step::Name("_ts")])
+}
+
+/// Whether this is the number of that path.
+pub(super) fn is_time(path: u64) -> bool {
+    path == *PATH
+}
+
+/// The rows of the feed, as if they were entries.
+pub(super) struct Times<'a> {
+    snapshot: &'a dyn Snapshot,
+    bucket: Bucket,
+    cuts: Cuts,
+    direction: Direction,
+    /// Which values are meant.
+    start: Vec<u8>,
+    end: Vec<u8>,
+    /// What of the feed is still to be read, once it is known.
+    range: Option<KeyRange>,
+    /// Of the items with this value only those behind this number are left.
+    after: Option<Spot>,
+    ready: VecDeque<Entry>,
+    /// The second of the last row, as the bytes of an entry.
+    second: (Timestamp, Bytes),
+}
+
+/// When an item was written, as the bytes of an entry, and its number.
+type Spot = (Bytes, u64);
+
+impl<'a> Times<'a> {
+    /// The rows of a stretch; `None`: it is not about `_ts`.
+    pub(super) fn new(
+        snapshot: &'a dyn Snapshot,
+        bucket: Bucket,
+        cuts: Cuts,
+        stretch: &Stretch,
+        direction: Direction,
+    ) -> Option<Times<'a>> {
+        let is_time = stretch.kind == EntryKind::Value && is_time(stretch.path);
+        is_time.then(|| Times {
+            snapshot,
+            bucket,
+            cuts,
+            direction,
+            start: stretch.start.clone(),
+            end: stretch.end.clone(),
+            range: None,
+            after: None,
+            ready: VecDeque::new(),
+            second: (Timestamp(0), value_of(Timestamp(0))),
+        })
+    }
+
+    /// Goes on behind an item, in the direction of the walk.
+    pub(super) fn go_behind(&mut self, value: &[u8], docno: u64) {
+        match self.direction {
+            Direction::Forward if *value > *self.start => self.start = value.to_vec(),
+            Direction::Backward => self.end = self.end.clone().min([value, &[0]].concat()),
+            Direction::Forward => {}
+        }
+        self.after = Some((Bytes::copy_from_slice(value), docno));
+    }
+
+    /// The next items that are alive, `limit` at most; `None` at the end.
+    pub(super) fn page(&mut self, limit: usize, looked: &mut Looked) -> Result<Option<Vec<Entry>>> {
+        if self.ready.is_empty() && !self.fill(limit, looked)? {
+            return Ok(None);
+        }
+        let page: Vec<Entry> = self.ready.drain(..limit.min(self.ready.len())).collect();
+        looked.keys += page.len() as u64;
+        Ok(Some(page))
+    }
+
+    /// Reads some rows, those of whole seconds if they can be held. `false`: there
+    /// are no more.
+    fn fill(&mut self, limit: usize, looked: &mut Looked) -> Result<bool> {
+        let mut range = match self.range.take() {
+            Some(range) => range,
+            None => self.versions()?,
+        };
+        let rows = self.rows(&range, limit)?;
+        let Some(last) = rows.last().map(|row| row.ts) else {
+            self.range = Some(range);
+            return Ok(false);
+        };
+        let is_end = rows.len() < limit;
+        let whole = rows.iter().take_while(|row| is_end || row.ts != last).count();
+        let mut met = Vec::with_capacity(whole);
+        if whole > 0 {
+            for row in rows.into_iter().take(whole) {
+                self.move_on(&mut range, row.version);
+                self.meet(row, &mut met, looked);
+            }
+            self.sort(&mut met);
+            self.after = None;
+        } else {
+            self.gather(last, &mut range, &mut met, looked)?;
+        }
+        self.ready = met.into();
+        self.range = Some(range);
+        Ok(true)
+    }
+
+    /// Reads the rows of a second, as many as can be held.
+    fn gather(
+        &mut self,
+        second: Timestamp,
+        range: &mut KeyRange,
+        met: &mut Vec<Entry>,
+        looked: &mut Looked,
+    ) -> Result<()> {
+        let begin = range.clone();
+        let mut is_cut = false;
+        let mut chunk = CHUNK_MIN;
+        loop {
+            let rows = self.rows(range, chunk)?;
+            let here = rows.iter().take_while(|row| row.ts == second).count();
+            for row in rows.into_iter().take(here) {
+                self.move_on(range, row.version);
+                self.meet(row, met, looked);
+            }
+            if met.len() > HELD_MAX {
+                self.sort(met);
+                met.truncate(HELD_MAX);
+                is_cut = true;
+            }
+            if here < chunk {
+                break;
+            }
+            chunk = (chunk * 2).min(CHUNK_MAX);
+        }
+        self.sort(met);
+        self.after = None;
+        if is_cut {
+            self.after = met.last().map(|entry| (entry.value.clone(), entry.docno));
+            *range = begin;
+        }
+        Ok(())
+    }
+
+    /// Puts items in the order of the walk.
+    fn sort(&self, met: &mut [Entry]) {
+        met.sort_unstable_by(|left, right| {
+            let order = (&left.value, left.docno).cmp(&(&right.value, right.docno));
+            if self.direction == Direction::Forward { order } else { order.reverse() }
+        });
+    }
+
+    fn rows(&self, range: &KeyRange, limit: usize) -> Result<Vec<FeedRow>> {
+        if range.start >= range.end {
+            return Ok(Vec::new());
+        }
+        let pairs = self.snapshot.scan(self.bucket, range, self.direction, limit)?;
+        pairs.iter().map(|(key, row)| FeedRow::decode(key, row)).collect()
+    }
+
+    /// Takes the item of a row, if it is alive and was not taken before.
+    fn meet(&mut self, row: FeedRow, met: &mut Vec<Entry>, looked: &mut Looked) {
+        if row.life.is_dead(self.cuts) {
+            *looked += Looked { keys: 1, dead: 1 };
+            return;
+        }
+        if self.second.0 != row.ts {
+            self.second = (row.ts, value_of(row.ts));
+        }
+        let FeedRow { docno, life, key: item, .. } = row;
+        let value = self.second.1.clone();
+        let is_behind = self.after.as_ref().is_none_or(|after| match self.direction {
+            Direction::Forward => (&value, docno) > (&after.0, after.1),
+            Direction::Backward => (&value, docno) < (&after.0, after.1),
+        });
+        if is_behind {
+            met.push(Entry { value, is_cut: false, docno, life, item });
+        }
+    }
+
+    fn move_on(&self, range: &mut KeyRange, version: u64) {
+        match self.direction {
+            Direction::Forward => range.start = keys::feed_after(version).start,
+            Direction::Backward => range.end = keys::feed(version),
+        }
+    }
+
+    /// The part of the feed with the values that are meant.
+    fn versions(&self) -> Result<KeyRange> {
+        let all = keys::feed_after(0);
+        let start = self.first_at(&self.start, &all)?;
+        let rest = KeyRange { start, end: all.end };
+        let end = self.first_at(&self.end, &rest)?;
+        Ok(KeyRange { end, ..rest })
+    }
+
+    /// Where the first row of a part of the feed is that was not written before
+    /// a value, found by halving.
+    fn first_at(&self, value: &[u8], part: &KeyRange) -> Result<Vec<u8>> {
+        if *value <= *value_of(Timestamp(0)) {
+            return Ok(part.start.clone());
+        }
+        let first = |range: &KeyRange, direction| {
+            let pairs = self.snapshot.scan(self.bucket, range, direction, 1)?;
+            pairs.first().map(|(key, row)| FeedRow::decode(key, row)).transpose()
+        };
+        let Some(last) = first(part, Direction::Backward)? else { return Ok(part.end.clone()) };
+        if *value_of(last.ts) < *value {
+            return Ok(part.end.clone());
+        }
+        // All that a commit wrote has one time, so commits are halved.
+        let begin = keys::feed_version(&part.start).unwrap_or(0);
+        let at = |lsn: u64| keys::feed(record::first_version(lsn));
+        let (mut low, mut high) = (record::lsn_of(begin), record::lsn_of(last.version));
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let half = KeyRange { start: at(middle).max(part.start.clone()), end: at(high) };
+            match first(&half, Direction::Forward)? {
+                Some(row) if *value_of(row.ts) < *value => low = record::lsn_of(row.version) + 1,
+                _ => high = middle,
+            }
+        }
+        Ok(at(low).max(part.start.clone()))
+    }
+}
+
+/// When an item was written, as an entry would say it.
+fn value_of(ts: Timestamp) -> Bytes {
+    order::key(&Value::from(i64::try_from(ts.0).unwrap_or(i64::MAX))).into()
+}
