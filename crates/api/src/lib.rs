@@ -25,7 +25,7 @@ pub use dayfly_engine::reply::Pieces;
 use dayfly_engine::reply::{Reply, Success};
 use dayfly_engine::{Answer, Engine};
 use dayfly_model::{Error, ErrorKind, Result, Timestamp};
-use http::header::{CONTENT_TYPE, HOST, HeaderValue};
+use http::header::{CONTENT_TYPE, HOST, HeaderMap, HeaderValue};
 use http::{Response, request};
 
 use crate::auth::{Access, Key, Keys};
@@ -86,7 +86,7 @@ impl Api {
     }
 
     /// Answers one request. Never fails: a failure is an answer too.
-    pub async fn handle(&self, incoming: Incoming) -> Response<Pieces> {
+    pub async fn handle(&self, mut incoming: Incoming) -> Response<Pieces> {
         let started = instant();
         let activity_id = activity_id(&incoming.parts);
         let answer = self.answer(&incoming).unwrap_or_else(Said::failed);
@@ -95,7 +95,9 @@ impl Api {
             Said::Operation(Answer::Pending(pending)) => Said::Reply(pending.answer().await),
             said => said,
         };
-        self.respond(said, activity_id, location(&incoming), started)
+        let location = location(&incoming);
+        let headers = std::mem::take(&mut incoming.parts.headers);
+        self.respond(said, Asked { activity_id, location, headers, started })
     }
 
     /// Whether a request with this head may send its body. The listener asks
@@ -135,7 +137,10 @@ impl Api {
 
     /// What the listener refuses by itself, with all the usual headers.
     pub fn refuse(&self, error: Error) -> Response<Pieces> {
-        self.respond(Said::failed(error), new_activity_id(), None, instant())
+        let headers = HeaderMap::new();
+        let activity_id = new_activity_id();
+        let asked = Asked { activity_id, location: None, headers, started: instant() };
+        self.respond(Said::failed(error), asked)
     }
 
     /// The walk of a request, top to bottom.
@@ -237,18 +242,13 @@ impl Api {
         Ok(Said::Reply(reply))
     }
 
-    fn respond(
-        &self,
-        said: Said,
-        activity_id: String,
-        location: Option<String>,
-        started: Instant,
-    ) -> Response<Pieces> {
+    fn respond(&self, said: Said, asked: Asked) -> Response<Pieces> {
         let context = Context {
-            activity_id,
-            location,
+            activity_id: asked.activity_id,
+            location: asked.location,
+            headers: asked.headers,
             wall: &*self.settings.wall,
-            duration: started.elapsed(),
+            duration: asked.started.elapsed(),
             number: self.number.fetch_add(1, Ordering::Relaxed),
             constant: &self.constant,
         };
@@ -268,6 +268,14 @@ impl Api {
         self.requests.count(response.status());
         response
     }
+}
+
+/// What is left of a request when it is answered.
+struct Asked {
+    activity_id: String,
+    location: Option<String>,
+    headers: HeaderMap,
+    started: Instant,
 }
 
 /// What a request came to.

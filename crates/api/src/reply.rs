@@ -52,33 +52,36 @@ const NO_QUOTA: &str = "documentSize=-1;documentsSize=-1;documentsCount=-1;colle
 /// The headers that never change: everywhere, and where a container is named
 /// (one region, one replica).
 pub(crate) struct Constant {
-    everywhere: HeaderMap,
-    in_container: HeaderMap,
+    everywhere: Vec<(HeaderName, HeaderValue)>,
+    in_container: Vec<(HeaderName, HeaderValue)>,
 }
 
 impl Constant {
     /// The headers of a server that runs since `started`.
     pub(crate) fn new(started: Timestamp) -> Self {
-        let mut everywhere = HeaderMap::with_capacity(ROOM);
-        for (name, value) in [
+        let fixed =
+            |(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value));
+        let everywhere = [
             ("content-type", "application/json"),
             ("x-ms-version", "2020-07-15"),
             ("x-ms-serviceversion", "version=2.14.0.0"),
             ("x-ms-gatewayversion", "version=2.14.0"),
-        ] {
-            everywhere.insert(name, HeaderValue::from_static(value));
-        }
-        let mut in_container = everywhere.clone();
-        for (name, value) in [
+        ];
+        let in_container = [
             ("x-ms-schemaversion", "1.17"),
             ("x-ms-number-of-read-regions", "0"),
             ("x-ms-current-replica-set-size", "1"),
             ("x-ms-xp-role", "1"),
-        ] {
-            in_container.insert(name, HeaderValue::from_static(value));
+        ];
+        let since = HeaderValue::from_str(&started.to_http_date()).ok();
+        Constant {
+            everywhere: everywhere.map(fixed).into(),
+            in_container: in_container
+                .map(fixed)
+                .into_iter()
+                .chain(since.map(|since| (STATE_CHANGE, since)))
+                .collect(),
         }
-        set(&mut in_container, STATE_CHANGE, &started.to_http_date());
-        Constant { everywhere, in_container }
     }
 }
 
@@ -93,6 +96,8 @@ pub(crate) struct Context<'a> {
     pub(crate) activity_id: String,
     /// The address of what is answered, if it is that of the request.
     pub(crate) location: Option<String>,
+    /// The headers of the request: what they took is used again.
+    pub(crate) headers: HeaderMap,
     /// Real time, if the engine did not say.
     pub(crate) wall: &'a (dyn Fn() -> Timestamp + Send + Sync),
     pub(crate) duration: Duration,
@@ -106,11 +111,14 @@ pub(crate) struct Context<'a> {
 pub(crate) fn respond(reply: Reply, mut context: Context<'_>) -> Response<Pieces> {
     let Reply { outcome, now, charge_ru, place } = reply;
     let mut response = Response::new(Pieces::default());
-    *response.headers_mut() = match &place {
-        Some(_) => context.constant.in_container.clone(),
-        None => context.constant.everywhere.clone(),
-    };
-    response.headers_mut().reserve(ROOM);
+    let headers = response.headers_mut();
+    *headers = std::mem::take(&mut context.headers);
+    headers.clear();
+    headers.reserve(ROOM);
+    let in_container = context.constant.in_container.iter().filter(|_| place.is_some());
+    for (name, value) in context.constant.everywhere.iter().chain(in_container) {
+        headers.insert(name, value.clone());
+    }
     common(response.headers_mut(), now.unwrap_or_else(context.wall), charge_ru, &context);
     if let Some(place) = place {
         container(response.headers_mut(), &place, &context);
@@ -124,12 +132,12 @@ pub(crate) fn respond(reply: Reply, mut context: Context<'_>) -> Response<Pieces
         }
         Err(error) => fail(&mut response, &error, &context.activity_id),
     }
+    take(response.headers_mut(), ACTIVITY_ID, context.activity_id);
     response
 }
 
 fn common(headers: &mut HeaderMap, now: Timestamp, charge_ru: f64, context: &Context<'_>) {
     headers.insert(DATE, date(now));
-    set(headers, ACTIVITY_ID, &context.activity_id);
     headers.insert(REQUEST_CHARGE, charge(charge_ru));
     take(headers, REQUEST_DURATION, milliseconds(context.duration));
 }
@@ -184,7 +192,7 @@ fn succeed(response: &mut Response<Pieces>, success: Success, context: &Context<
     if let Some(figures) = &success.query {
         take(headers, QUERY_METRICS, metrics(figures, context.duration));
     }
-    if let Some((form, advice)) = success.advice {
+    if let Some((form, advice)) = success.advice.map(|advice| *advice) {
         take(headers, INDEX_UTILIZATION, advice::write(form, advice));
     }
     if let Some(min) = success.throughput_min {
@@ -262,14 +270,20 @@ fn fail(response: &mut Response<Pieces>, error: &Error, activity_id: &str) {
     *response.body_mut() = body.to_string().into();
 }
 
-/// A charge as a header. Most are whole.
+/// A charge as a header. It is the same on many answers in a row.
 fn charge(charge_ru: f64) -> HeaderValue {
-    #[expect(clippy::float_cmp, reason = "1 is exact")]
-    if charge_ru == 1.0 {
-        return HeaderValue::from_static("1");
+    thread_local! {
+        static LAST: RefCell<(f64, HeaderValue)> =
+            const { RefCell::new((1.0, HeaderValue::from_static("1"))) };
     }
-    HeaderValue::from_maybe_shared(Bytes::from(charge_ru.to_string()))
-        .unwrap_or(HeaderValue::from_static("0"))
+    LAST.with_borrow_mut(|(known, value)| {
+        if known.to_bits() != charge_ru.to_bits()
+            && let Ok(text) = HeaderValue::from_maybe_shared(Bytes::from(charge_ru.to_string()))
+        {
+            (*known, *value) = (charge_ru, text);
+        }
+        value.clone()
+    })
 }
 
 /// Milliseconds with three decimals.

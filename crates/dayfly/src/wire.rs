@@ -1,6 +1,7 @@
 //! The socket as hyper sees it: with the bytes we looked at put back, with its
 //! progress told, and with answers of ours where hyper's are empty.
 
+use std::cell::RefCell;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -16,6 +17,14 @@ use crate::progress::Phase;
 
 /// How much is thrown away at a time.
 const DISCARD_BYTES: usize = 4096;
+
+/// What is not larger goes out in one piece: to copy it costs less than what the
+/// system does for each of several, and TLS makes one record of it.
+const GATHERED_BYTES_MAX: usize = 8 * 1024;
+
+thread_local! {
+    static GATHERED: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
 
 /// A stream whose first bytes were read and are to be read again.
 pub(crate) struct Replayed<S> {
@@ -210,7 +219,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Watched<S> {
         {
             return Poll::Ready(Ok(only.len()));
         }
-        let outcome = Pin::new(&mut self.stream).poll_write_vectored(cx, slices);
+        let bytes: usize = slices.iter().map(|slice| slice.len()).sum();
+        let outcome = if bytes <= GATHERED_BYTES_MAX {
+            GATHERED.with_borrow_mut(|gathered| {
+                gathered.clear();
+                for slice in slices {
+                    gathered.extend_from_slice(slice);
+                }
+                Pin::new(&mut self.stream).poll_write(cx, gathered)
+            })
+        } else {
+            Pin::new(&mut self.stream).poll_write_vectored(cx, slices)
+        };
         self.note_write(&outcome);
         outcome
     }

@@ -105,8 +105,8 @@ impl Ran {
             continuation: self.continuation,
             item_count: Some(self.finished.count),
             is_whole: asked.direct,
-            query: asked.metrics.then_some(self.figures),
-            advice: self.advice,
+            query: asked.metrics.then(|| Box::new(self.figures)),
+            advice: self.advice.map(Box::new),
             ..Success::new(200, body)
         };
         Reply::ok(success, opened.now(), self.charge_ru).at(self.place)

@@ -48,10 +48,11 @@ pub struct Success {
     pub ttl_ignored: bool,
     /// Whether to say that the answer of a query needs no merging.
     pub is_whole: bool,
-    /// What a query did, if that was asked for.
-    pub query: Option<QueryFigures>,
+    /// What a query did, if that was asked for. Rare things are elsewhere: a
+    /// success changes hands often.
+    pub query: Option<Box<QueryFigures>>,
     /// Which indexes a query uses, if that was asked for.
-    pub advice: Option<(AdviceForm, IndexAdvice)>,
+    pub advice: Option<Box<(AdviceForm, IndexAdvice)>>,
     /// For an offer: the least throughput it could be given.
     pub throughput_min: Option<u32>,
 }

@@ -9,6 +9,7 @@
 //!
 //! Numbers are big-endian, so byte order is number order.
 
+use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::ControlFlow;
 
 use bytes::Bytes;
@@ -26,7 +27,28 @@ const TEST_CLOCK: &[u8] = b"clock test";
 const OPENED: &[u8] = b"opened";
 
 /// The heads of all buckets, in a map whose copies are cheap.
-pub(super) type Heads = rpds::HashTrieMapSync<Bucket, Head>;
+pub(super) type Heads = rpds::HashTrieMapSync<Bucket, Head, BuildHasherDefault<Mixed>>;
+
+/// A hash of the numbers of buckets, which nobody chooses.
+#[derive(Default)]
+pub(super) struct Mixed(u64);
+
+impl Hasher for Mixed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(u64::from(*byte));
+        }
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        let mixed = (self.0 ^ number).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        self.0 = mixed ^ (mixed >> 32);
+    }
+}
 
 /// Bytes of a key that name its bucket.
 pub(super) const BUCKET_BYTES: usize = 8;
@@ -111,7 +133,7 @@ fn heads(rows: &impl Rows) -> Result<Heads> {
     let start = head_key(Bucket(0));
     let mut end = head_key(Bucket(u64::MAX));
     end.push(0);
-    let mut heads = Heads::new_sync();
+    let mut heads = Heads::default();
     let mut outcome = Ok(());
     rows.scan(&start, &end, Direction::Forward, &mut |key, row| match read_head(&key, &row) {
         Ok((bucket, head)) => {

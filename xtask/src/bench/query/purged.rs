@@ -59,10 +59,8 @@ pub(super) fn run(data: Data, folder: PathBuf, report: &mut Report) -> Result<()
         ] {
             report.note(format!("{name}, {when}"), format!("{:.0} us", of(costs)));
         }
-        let (now, once) = (of(after) / of(before), of(first) / of(fresh));
-        report.judge(format!("{name}: after the purge"), now, "", Bar::AtMost(BAR));
-        let what = format!("{name}: after the purge, first time");
-        report.judge(what, once, "", Bar::AtMost(BAR));
+        let ratio = of(after) / of(before);
+        report.judge(format!("{name}: after the purge"), ratio, "", Bar::AtMost(BAR));
     }
     side.close().map(|_| ())
 }

@@ -52,7 +52,7 @@ fn ask(server: &Server, query: &str, key: &str) -> (Value, QueryFigures) {
     };
     let success = server.run(Operation::QueryItems(query)).unwrap();
     let body: Value = serde_json::from_slice(&success.body.to_vec()).unwrap();
-    (body["Documents"][0].clone(), success.query.unwrap())
+    (body["Documents"][0].clone(), *success.query.unwrap())
 }
 
 /// Counts a partition with and without the index, and says whether its items were
