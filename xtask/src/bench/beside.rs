@@ -31,7 +31,7 @@ const BUSY: &str = "busy";
 
 pub(super) fn run(bench: &Bench) -> Result<Report> {
     let data = bench.folder.path().join("data");
-    let written = Written::Since { seconds_ago: 2 * DAY, each_second: 50 };
+    let written = Written::Since { seconds_ago: 2 * DAY, each_second: 50, is_exact: false };
     fill_written(&data, &Items::new(), ITEMS, written)?;
     let server = Server::start(&bench.program, &data)?;
     let mut client = server.connect()?;

@@ -32,6 +32,8 @@ pub(super) enum Written {
         seconds_ago: u64,
         /// How many in each second.
         each_second: u64,
+        /// Whether that is exact: slower, and else only right on average.
+        is_exact: bool,
     },
 }
 
@@ -64,12 +66,12 @@ pub(super) fn fill_written(
 /// The same, with any items.
 pub(super) fn fill_with(folder: &Path, filling: &Filling<'_>) -> Result<()> {
     let hand = Arc::new(HandWall::at(SystemWall.seconds()));
-    let (wall, first, each): (Arc<dyn Wall>, u64, u64) = match filling.written {
-        Written::Now => (Arc::new(SystemWall), 0, u64::MAX),
-        Written::Since { seconds_ago, each_second } => {
+    let (wall, first, each, is_exact): (Arc<dyn Wall>, u64, u64, bool) = match filling.written {
+        Written::Now => (Arc::new(SystemWall), 0, u64::MAX, false),
+        Written::Since { seconds_ago, each_second, is_exact } => {
             let first = SystemWall.seconds().saturating_sub(seconds_ago);
             hand.set(first);
-            (Arc::clone(&hand) as _, first, each_second)
+            (Arc::clone(&hand) as _, first, each_second, is_exact)
         }
     };
     let (store, engine) = open(folder, wall)?;
@@ -80,8 +82,10 @@ pub(super) fn fill_with(folder: &Path, filling: &Filling<'_>) -> Result<()> {
     let mut waiting = VecDeque::with_capacity(ON_THEIR_WAY);
     for number in 0..filling.count {
         if number % each == 0 {
-            // What is on its way belongs to the second before.
-            waiting.drain(..).try_for_each(done)?;
+            if is_exact {
+                // What is on its way belongs to the second before.
+                waiting.drain(..).try_for_each(done)?;
+            }
             hand.set(first + number / each);
         }
         if number > 0 && number % TELL_EVERY == 0 {

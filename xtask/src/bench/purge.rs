@@ -55,7 +55,7 @@ pub(super) fn run(bench: &Bench) -> Result<Report> {
 
 fn purge(bench: &Bench, round: u64) -> Result<Round> {
     let data = bench.folder.path().join(round.to_string());
-    let written = Written::Since { seconds_ago: 2 * DAY, each_second: 50 };
+    let written = Written::Since { seconds_ago: 2 * DAY, each_second: 50, is_exact: false };
     fill_written(&data, &Items::new(), ITEMS, written)?;
     let server = Server::start(&bench.program, &data)?;
     let mut client = server.connect()?;

@@ -47,7 +47,11 @@ pub(super) fn run(bench: &Bench) -> Result<Report> {
 fn side(bench: &Bench, name: &str, items: u64) -> Result<Server> {
     println!("ttl: filling a folder with {items} items");
     let data = bench.folder.path().join(name);
-    let written = Written::Since { seconds_ago: items / EACH_SECOND, each_second: EACH_SECOND };
+    let written = Written::Since {
+        seconds_ago: items / EACH_SECOND,
+        each_second: EACH_SECOND,
+        is_exact: false,
+    };
     fill_written(&data, &Items::new(), items, written)?;
     Server::start(&bench.program, &data)
 }

@@ -13,6 +13,8 @@ pub(super) const FUNCTIONS: &Family = &[
     ("ARRAY_CONTAINS", Body::Seeing(|a| contains(a).into())),
     ("ARRAY_CONTAINS_ALL", Body::Seeing(|a| contains_all(a).into())),
     ("ARRAY_CONTAINS_ANY", Body::Seeing(|a| contains_any(a).into())),
+    // What planners write; no page tells it apart.
+    ("_TRY_ARRAY_CONTAINS", Body::Seeing(|a| contains(a).into())),
     ("ARRAY_LENGTH", Body::Strict(|a| list(a, 0).map(<[Value]>::len).into())),
     ("ARRAY_SLICE", Body::Strict(|a| slice(a).into())),
     ("OBJECTTOARRAY", Body::Strict(|a| members(a).into())),

@@ -282,7 +282,7 @@ impl Reader<'_> {
     fn called(&mut self, name: &str, arguments: &[Code]) -> Sieve {
         let Some((first, rest)) = arguments.split_first() else { return Sieve::All };
         let constants: Option<Vec<&Value>> = rest.iter().map(Code::as_constant).collect();
-        if let ("ARRAY_CONTAINS", Some(Value::Array(values)), [needle]) =
+        if let ("ARRAY_CONTAINS" | "_TRY_ARRAY_CONTAINS", Some(Value::Array(values)), [needle]) =
             (name, first.as_constant(), rest)
         {
             let Some(path) = self.place(needle) else { return Sieve::All };
@@ -300,7 +300,7 @@ impl Reader<'_> {
                 "STRINGEQUALS",
                 [text @ Value::String(_)] | [text @ Value::String(_), Value::Bool(false)],
             ) => Sieve::Span(Span::point(&path, text)),
-            ("ARRAY_CONTAINS", [value] | [value, Value::Bool(false)]) => {
+            ("ARRAY_CONTAINS" | "_TRY_ARRAY_CONTAINS", [value] | [value, Value::Bool(false)]) => {
                 path.push(IndexStep::Items);
                 span(&path, Operator::Equal, value)
             }

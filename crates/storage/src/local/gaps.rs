@@ -42,6 +42,9 @@ const VERY_SLOW: u32 = 20;
 /// What a probe finds is worth to be known if it takes this part of what is slow.
 const PROBE_PART: u32 = 10;
 
+/// How many keys a probe comes to, at most.
+const PROBE_KEYS: usize = 8;
+
 /// Keys from the first up to but not including the second.
 pub(super) type Stretch = (Vec<u8>, Vec<u8>);
 
@@ -296,17 +299,17 @@ pub(super) struct Look<'a> {
     /// Where the next empty part begins.
     from: Vec<u8>,
     since: Instant,
+    keys: usize,
 }
 
 impl<'a> Look<'a> {
     /// A look at a stretch from `from` on, of which what is before `deleted`
     /// was deleted.
     pub(super) fn new(gaps: &'a Gaps, generation: u64, from: Vec<u8>, deleted: Vec<u8>) -> Self {
-        Look { gaps, generation, deleted, from, since: instant() }
+        Look { gaps, generation, deleted, from, since: instant(), keys: 0 }
     }
 
-    /// There is something at a key. Goes on if it took long to get there: there
-    /// may be another empty part behind it.
+    /// There is something at a key. There may be another empty part behind it.
     pub(super) fn met(&mut self, key: &Bytes) -> ControlFlow<()> {
         let now = instant();
         let is_slow = now.duration_since(self.since) >= self.gaps.slow / PROBE_PART;
@@ -316,7 +319,9 @@ impl<'a> Look<'a> {
         }
         self.from = behind(key);
         self.since = now;
-        if is_slow && !is_behind { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        self.keys += 1;
+        let goes_on = !is_behind && self.keys < PROBE_KEYS;
+        if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     }
 
     /// There is nothing up to a key, not even at it.
@@ -483,10 +488,13 @@ mod tests {
     }
 
     #[test]
-    fn a_probe_ends_at_the_first_key_that_came_soon() {
+    fn a_probe_ends_behind_what_was_deleted_or_after_some_keys() {
         let gaps = Gaps::new(Duration::MAX);
         gaps.watch(Some(stretch("c", "m")));
         let mut look = Look::new(&gaps, 0, b"c".to_vec(), b"j".to_vec());
+        for _ in 1..PROBE_KEYS {
+            assert!(look.met(&Bytes::from_static(b"d")).is_continue());
+        }
         assert!(look.met(&Bytes::from_static(b"d")).is_break());
         assert_eq!(rest(&gaps, 0), "a-z", "what was deleted lies here and there");
         let mut look = Look::new(&gaps, 0, b"c".to_vec(), b"j".to_vec());

@@ -3,8 +3,9 @@
 //! Deletes stay on the disk as rows of their own until a compaction meets them;
 //! most are met in good time. Where a scan had to step over many, it asks, and
 //! if they are a good part of all rows, they are brought to their end. After a
-//! large purge, when a third of all rows are deletes and no more come, nobody
-//! has to ask. It goes step by step, and after each step the compactor rests as
+//! large purge, when a third of all rows are deletes, nobody has to ask. As long
+//! as many more come, it waits: what is compacted now would be compacted again.
+//! It goes step by step, and after each step the compactor rests as
 //! long as the step took, so that it never takes more than half of a core.
 
 use std::ops::ControlFlow;
@@ -22,6 +23,14 @@ const PART: u64 = 10;
 /// They are compacted unasked if they are this part.
 const LARGE_PART: u64 = 3;
 
+/// More come as long as those of one look are more than this part of all.
+const MORE_PART: u64 = 100;
+
+/// So many looks in a row must see hardly more; who asked waits for that at most
+/// this long.
+const CALM_LOOKS: u32 = 3;
+const WAIT_LOOKS: u32 = 60;
+
 /// Whether there is something to do.
 #[derive(Default)]
 pub(super) struct Tidy {
@@ -37,6 +46,10 @@ struct Wish {
     slow_scans: u64,
     /// How many deletes there were then.
     deleted: u64,
+    /// How many looks in a row there were hardly more.
+    calm: u32,
+    /// How many looks ago a scan was slow for which nothing was done.
+    wanted: Option<u32>,
     /// How many deletes the last compaction left: there were readers.
     left: u64,
 }
@@ -46,13 +59,24 @@ impl Tidy {
     /// the compactor if there are new ones, or if a large purge has ended.
     pub(super) fn look(&self, slow_scans: u64, held: Held) {
         let mut wish = lock(&self.wish);
-        let is_settled = held.deleted == wish.deleted && held.deleted >= wish.left * 2;
-        if slow_scans > wish.slow_scans || is_settled && held.has_part(LARGE_PART) {
+        let more = held.deleted.saturating_sub(wish.deleted);
+        let is_calm = more <= held.deleted / MORE_PART;
+        wish.calm = if is_calm { wish.calm.saturating_add(1) } else { 0 };
+        if slow_scans > wish.slow_scans {
+            wish.wanted.get_or_insert(0);
+        }
+        wish.wanted = wish.wanted.map(|looks| looks.saturating_add(1));
+        wish.slow_scans = slow_scans;
+        wish.deleted = held.deleted;
+
+        let is_settled = wish.calm >= CALM_LOOKS;
+        let waited = wish.wanted.is_some_and(|looks| is_settled || looks > WAIT_LOOKS);
+        let is_worth_it = held.has_part(LARGE_PART) && held.deleted >= wish.left * 2;
+        if waited || is_settled && is_worth_it {
+            wish.wanted = None;
             wish.is_asked = true;
             self.wake.notify_all();
         }
-        wish.slow_scans = slow_scans;
-        wish.deleted = held.deleted;
     }
 
     pub(super) fn close(&self) {
@@ -134,26 +158,51 @@ impl<B: Backend> Shared<B> {
 mod tests {
     use super::*;
 
+    fn is_asked(looks: &[(u64, Held)]) -> bool {
+        let tidy = Tidy::default();
+        for (slow_scans, held) in looks {
+            tidy.look(*slow_scans, *held);
+        }
+        lock(&tidy.wish).is_asked
+    }
+
     #[test]
     fn slow_scans_ask_and_so_does_a_large_purge_that_has_ended() {
         let many = |deleted| Held { rows: 60_000, deleted };
+        let few = |deleted| Held { rows: 600_000, deleted };
         for (looks, expected) in [
-            (vec![(0, many(0)), (0, many(0))], false),
-            (vec![(0, many(0)), (1, many(0))], true),
-            (vec![(1, many(0)), (1, many(0))], true),
+            (vec![(0, few(15_000)); 5], false),
+            (vec![(1, few(15_000)); 4], true),
+            // Not before it is calm.
+            (vec![(1, few(15_000)); 3], false),
+            (vec![(0, few(0)), (0, few(0)), (0, few(0)), (1, few(0))], true),
+            (vec![(0, many(20_000)); 4], true),
+            // A few more are no matter.
+            (
+                vec![(0, many(20_000)), (0, many(20_100)), (0, many(20_200)), (0, many(20_300))],
+                true,
+            ),
             // It goes on.
-            (vec![(0, many(20_000)), (0, many(21_000))], false),
-            (vec![(0, many(20_000)), (0, many(20_000))], true),
+            (
+                vec![(0, many(20_000)), (0, many(21_000)), (0, many(21_000)), (0, many(21_000))],
+                false,
+            ),
             // Not so large.
-            (vec![(0, many(19_000)), (0, many(19_000))], false),
-            (vec![(0, Held { rows: 9_000, deleted: 9_000 }); 2], false),
+            (vec![(0, many(19_000)); 4], false),
+            (vec![(0, Held { rows: 9_000, deleted: 9_000 }); 4], false),
         ] {
-            let tidy = Tidy::default();
-            for (slow_scans, held) in &looks {
-                tidy.look(*slow_scans, *held);
-            }
-            assert_eq!(lock(&tidy.wish).is_asked, expected, "{looks:?}");
+            assert_eq!(is_asked(&looks), expected, "{looks:?}");
         }
+    }
+
+    #[test]
+    fn who_asks_beside_a_purge_waits_for_a_minute() {
+        let beside = |looks: u64| {
+            let held = |look| Held { rows: 10_000_000, deleted: 100_000 + look * 50_000 };
+            is_asked(&(0..looks).map(|look| (1, held(look))).collect::<Vec<_>>())
+        };
+        assert!(!beside(60));
+        assert!(beside(61));
     }
 
     #[test]
@@ -161,7 +210,7 @@ mod tests {
         let tidy = Tidy::default();
         lock(&tidy.wish).left = 15_000;
         for (deleted, expected) in [(29_000, false), (31_000, true)] {
-            for _ in 0..2 {
+            for _ in 0..4 {
                 tidy.look(0, Held { rows: 60_000, deleted });
             }
             assert_eq!(lock(&tidy.wish).is_asked, expected);

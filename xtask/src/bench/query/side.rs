@@ -54,7 +54,11 @@ impl Side {
     pub(super) fn new(bench: &Bench, count: u64) -> Result<Side> {
         println!("query: filling a folder with {count} items");
         let (data, folder) = (Data::new(count), bench.folder.path().join(count.to_string()));
-        let written = Written::Since { seconds_ago: count / EACH_SECOND, each_second: EACH_SECOND };
+        let written = Written::Since {
+            seconds_ago: count / EACH_SECOND,
+            each_second: EACH_SECOND,
+            is_exact: true,
+        };
         let item = &|number| data.json(number);
         fill_with(&folder, &Filling { definition: definition(), item, count, written })?;
         Side::open(data, folder, Arc::new(SystemWall))
