@@ -40,7 +40,7 @@ pub(crate) use self::deadlines::{Deadlines, Tell};
 use self::pacer::{ByUsers, Load, Meter, PERIOD, Pace, Pacer, awaited};
 use self::tally::Tally;
 pub use self::tally::{LAG_SECONDS, Lag, PurgeFigures};
-use self::unit::Look;
+use self::unit::{Cursor, Look, Part};
 use crate::index::Runs;
 use crate::index::rebuild::{self, Size, Turn};
 use crate::reply::{Reply, Success, storage_failed};
@@ -259,7 +259,7 @@ fn bury_in_turn(shared: &Shared, bucket: Bucket, pace: Pace, now: Second) {
         // Resuming looks at it again.
         return purge.deadlines.settle(bucket, After::Next(None));
     }
-    let stepped = catch_unwind(AssertUnwindSafe(|| step(shared, bucket, pace, None)));
+    let stepped = catch_unwind(AssertUnwindSafe(|| step(shared, bucket, pace)));
     let stepped = stepped.unwrap_or_else(|_| {
         let why = "the purge of this bucket panicked; this is a bug".to_owned();
         Err(dayfly_storage::Error::Unavailable(why))
@@ -291,30 +291,69 @@ fn clear_in_turn(shared: &Shared, pace: Pace) -> bool {
 }
 
 /// One look at a bucket, and one unit if something is due.
-fn step(
+fn step(shared: &Shared, bucket: Bucket, pace: Pace) -> dayfly_storage::Result<After> {
+    let _unit = lock(&shared.purge.unit);
+    let look = unit::look(&*shared.store.snapshot()?, bucket, pace, Part::default(), &shared.index);
+    commit(shared, bucket, look?, |_| Ok(None)).map(|(after, _)| after)
+}
+
+/// The units of a bucket, one after the other, up to what was due at some time.
+/// While one is on its way to the disk, the next one is read.
+struct Steps<'a> {
+    shared: &'a Shared,
+    bucket: Bucket,
+    until: Timestamp,
+    ahead: Option<Look>,
+}
+
+impl<'a> Steps<'a> {
+    fn new(shared: &'a Shared, bucket: Bucket, until: Timestamp) -> Steps<'a> {
+        Steps { shared, bucket, until, ahead: None }
+    }
+
+    fn step(&mut self, pace: Pace) -> dayfly_storage::Result<After> {
+        let Steps { shared, bucket, until, .. } = *self;
+        let _unit = lock(&shared.purge.unit);
+        let look = |behind| {
+            let part = Part { behind, until: Some(until) };
+            unit::look(&*shared.store.snapshot()?, bucket, pace, part, &shared.index)
+        };
+        let now = self.ahead.take().map_or_else(|| look(None), Ok)?;
+        let (after, ahead) = commit(shared, bucket, now, |end| look(Some(end)).map(Some))?;
+        self.ahead = ahead;
+        Ok(after)
+    }
+}
+
+/// Commits what a look found, and does something `meanwhile`, if more is due
+/// behind its end. What that brings is of use only if the whole unit was taken.
+fn commit(
     shared: &Shared,
     bucket: Bucket,
-    pace: Pace,
-    until: Option<Timestamp>,
-) -> dayfly_storage::Result<After> {
+    look: Look,
+    meanwhile: impl FnOnce(Cursor) -> dayfly_storage::Result<Option<Look>>,
+) -> dayfly_storage::Result<(After, Option<Look>)> {
     let purge = &shared.purge;
-    let _unit = lock(&purge.unit);
-    let snapshot = shared.store.snapshot()?;
-    let (unit, more, next) = match unit::look(&*snapshot, bucket, pace, until, &shared.index)? {
-        Look::Gone => return Ok(After::Gone),
-        Look::Nothing(next) => return Ok(After::Next(next)),
+    let (unit, more, next) = match look {
+        Look::Gone => return Ok((After::Gone, None)),
+        Look::Nothing(next) => return Ok((After::Next(next), None)),
         Look::Due { unit, more, next } => (unit, more, next),
     };
+    let end = unit.end();
+    let snapshot = shared.store.snapshot()?;
     let ticket = commit_on(&*shared.store, &*snapshot, bucket, unit);
     drop(snapshot);
+    let ahead = if more { meanwhile(end) } else { Ok(None) };
     let buried = ticket.wait()?;
     purge.units.fetch_add(1, Ordering::Relaxed);
     if let Some(container) = keys::container_of(bucket) {
         purge.tally.buried(container, &buried);
     }
-    let more = more || buried.cut;
+    let is_cut = buried.cut;
+    let more = more || is_cut;
     tell_emptied(shared, bucket, &buried.runs, more);
-    Ok(if more { After::More } else { After::Next(next) })
+    let after = if more { After::More } else { After::Next(next) };
+    Ok((after, if is_cut { None } else { ahead? }))
 }
 
 /// Tells the store where the index lost much. What small units took is gathered.
@@ -340,9 +379,10 @@ pub(crate) fn all(shared: &Shared) -> Result<u64> {
     let mut failure = shared.finish_installs().err();
     let until = now(shared)?;
     for bucket in buckets(shared, None) {
+        let mut steps = Steps::new(shared, bucket, until);
         let mut outcome = Ok(After::More);
         while outcome == Ok(After::More) {
-            outcome = step(shared, bucket, Pace::FULL, Some(until));
+            outcome = steps.step(Pace::FULL);
         }
         if let Err(error) = outcome {
             failure.get_or_insert_with(|| storage_failed(error));
@@ -381,12 +421,13 @@ pub(crate) fn run(shared: &Shared, container: Option<u32>, until: Timestamp) -> 
 fn drain(shared: &Shared, bucket: Bucket, until: Timestamp) -> Result<()> {
     let purge = &shared.purge;
     let mut tries = TRIES;
+    let mut steps = Steps::new(shared, bucket, until);
     loop {
         if shared.store.glance().purge_held {
             return Err(held());
         }
         let pace = awaited(&*purge.pacer, purge.load(shared, true));
-        let rest = match step(shared, bucket, pace, Some(until)) {
+        let rest = match steps.step(pace) {
             Ok(After::More) => pace.rest,
             Ok(_) => return Ok(()),
             Err(error) if tries == 0 => return Err(storage_failed(error)),

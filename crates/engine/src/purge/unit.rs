@@ -131,12 +131,22 @@ pub(super) struct Buried {
     pub(super) runs: Runs,
 }
 
-/// What is due in both queues of `bucket`, at `until` if that is given.
+/// Where a look begins, and where it ends.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Part {
+    /// It begins behind this unit's end, which is not committed yet; else where
+    /// the last one ended that was.
+    pub(super) behind: Option<Cursor>,
+    /// What was due at this time, and not what is due now.
+    pub(super) until: Option<Timestamp>,
+}
+
+/// What is due in both queues of `bucket`.
 pub(super) fn look(
     snapshot: &dyn Snapshot,
     bucket: Bucket,
     pace: Pace,
-    until: Option<Timestamp>,
+    part: Part,
     index: &Arc<Index>,
 ) -> Result<Look> {
     let head = snapshot.head(bucket);
@@ -145,9 +155,13 @@ pub(super) fn look(
         return Ok(Look::Gone);
     }
     let now = Timestamp(snapshot.now());
-    let cuts = state.policy.cuts(until.map_or(now, |until| until.min(now)));
-    let stored = snapshot.get(bucket, &keys::purge_cursor())?;
-    let from = stored.map(Cursor::decode).unwrap_or_default();
+    let cuts = state.policy.cuts(part.until.map_or(now, |until| until.min(now)));
+    let from = if let Some(behind) = part.behind {
+        behind
+    } else {
+        let stored = snapshot.get(bucket, &keys::purge_cursor())?;
+        stored.map(Cursor::decode).unwrap_or_default()
+    };
     let mut to = from.clone();
 
     // When both queues have more than enough, each gets half.
@@ -342,6 +356,13 @@ impl Unit {
             }
         }
         to
+    }
+}
+
+impl Unit {
+    /// How far the cursors come, if it takes all it has.
+    pub(super) fn end(&self) -> Cursor {
+        self.to.clone()
     }
 }
 
