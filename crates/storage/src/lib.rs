@@ -107,6 +107,17 @@ pub trait Snapshot: Send + Sync {
     /// The value under `key`.
     fn get(&self, bucket: Bucket, key: &[u8]) -> Result<Option<Bytes>>;
 
+    /// The same, for what nobody is going to ask for again.
+    fn get_once(&self, bucket: Bucket, key: &[u8]) -> Result<Option<Bytes>> {
+        self.get(bucket, key)
+    }
+
+    /// Whether `key` may have another value here than in the snapshot of an
+    /// earlier generation. May be wrong only in saying so.
+    fn may_differ(&self, _bucket: Bucket, _key: &[u8], _since: u64) -> bool {
+        true
+    }
+
     /// At most `limit` pairs of `range`, in order.
     fn scan(
         &self,

@@ -182,10 +182,16 @@ impl<'a> View<'a> {
         self.snapshot.get(self.bucket, key)
     }
 
-    /// Notes that the draft rests on `key`, whose value was read from the same
-    /// snapshot by other means.
+    /// Notes that the draft rests on `key`, whose value was read by other means:
+    /// from the same snapshot, or from one in which it was the same.
     pub fn rests_on(&self, key: &[u8]) {
         self.reads.borrow_mut().keys.push(fingerprint(self.bucket, key));
+    }
+
+    /// Whether `key` may have another value here than in the snapshot of an
+    /// earlier generation.
+    pub fn may_differ(&self, key: &[u8], since: u64) -> bool {
+        self.snapshot.may_differ(self.bucket, key, since)
     }
 
     /// Which snapshot this is a view of.

@@ -212,6 +212,7 @@ fn read_items(
     let get = |key: &[u8]| snapshot.get(bucket, key);
     let policies = index.policies(bucket, &get)?;
     let done = policies.done(&get)?;
+    let item = |row: &FeedRow| snapshot.get_once(bucket, row.key.record());
     let mut bytes = 0;
     for candidate in candidates {
         if bytes >= bytes_max as u64 {
@@ -219,7 +220,7 @@ fn read_items(
         }
         let recipe = policies.recipe_of(candidate.row.version, done);
         if recipe.rules().is_on() {
-            let source = source_of(&candidate.row, get(candidate.row.key.record())?)?;
+            let source = source_of(&candidate.row, item(&candidate.row)?)?;
             candidate.weight += source.by(recipe, candidate.row.ts)?.weight();
             candidate.source = Some(source);
         }

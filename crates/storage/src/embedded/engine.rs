@@ -165,13 +165,18 @@ impl Engine {
         Held { rows: tree.approximate_len() as u64, deleted: tree.tombstone_count() }
     }
 
-    /// Lets compactions drop what is deleted. fjall forgets over a restart
-    /// which writes nobody looks back at, and finds out after this many
-    /// snapshots; until then a compaction on a full disk frees nothing.
+    /// Lets compactions drop what is deleted. fjall finds out which writes nobody
+    /// looks back at after this many snapshots, and forgets it over a restart;
+    /// until then a compaction frees nothing.
     pub(super) fn notice_the_past(&self) {
         for _ in 0..SNAPSHOTS_UNTIL_NOTICED {
             drop(self.database.snapshot());
         }
+    }
+
+    /// How much was written: grows with each write.
+    pub(super) fn written(&self) -> SeqNo {
+        self.database.supervisor.snapshot_tracker.get()
     }
 
     fn has_many_runs(&self) -> bool {

@@ -18,6 +18,7 @@ mod engine;
 mod folder;
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -91,6 +92,8 @@ pub struct Embedded {
     inner: Mutex<Inner>,
     /// Never told anything: a way to wait with an end.
     pause: Condvar,
+    /// How much was written when it was last found out who looks back.
+    noticed: AtomicU64,
 }
 
 struct Inner {
@@ -105,7 +108,8 @@ impl Embedded {
         let engine = Engine::open(&options, &folder)?;
         folder.is_made()?;
         let inner = Inner { folder: Some(folder), engine: Some(engine) };
-        Ok(Embedded { options, inner: Mutex::new(inner), pause: Condvar::new() })
+        let (pause, noticed) = (Condvar::new(), AtomicU64::new(0));
+        Ok(Embedded { options, inner: Mutex::new(inner), pause, noticed })
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -199,6 +203,16 @@ impl Backend for Embedded {
             engine.compact_all()?;
         }
         Ok(())
+    }
+
+    /// While a purge goes on there are few snapshots, and what it removes would be
+    /// carried from level to level.
+    fn tick(&self) {
+        let Ok(engine) = self.engine() else { return };
+        let written = engine.written();
+        if self.noticed.swap(written, Ordering::Relaxed) != written {
+            engine.notice_the_past();
+        }
     }
 
     fn held(&self) -> Held {

@@ -77,6 +77,9 @@ pub trait Backend: Send + Sync + 'static {
         Ok(())
     }
 
+    /// Called about once a second.
+    fn tick(&self) {}
+
     /// What there is to compact.
     fn held(&self) -> Held {
         Held::default()

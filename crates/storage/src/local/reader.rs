@@ -69,6 +69,14 @@ impl<R: Rows> Reader<R> {
 }
 
 impl<R: Rows> Reader<R> {
+    /// The value under a key, past the cache.
+    fn stored(&self, bucket: Bucket, key: &[u8]) -> Result<Option<Bytes>> {
+        if key.len() > KEY_BYTES_MAX {
+            return Ok(None);
+        }
+        self.published.rows.get(&physical(bucket, key))
+    }
+
     /// Finds out what is empty in a range, of which much was deleted before
     /// `deleted`, so that scans leap over it. The range is watched already.
     pub(super) fn probe(&self, bucket: Bucket, range: &KeyRange, deleted: &[u8]) -> Result<()> {
@@ -114,14 +122,22 @@ impl<R: Rows> Snapshot for Reader<R> {
         if let Some(value) = self.records.get(fingerprint, bucket, key, generation) {
             return Ok(Some(value));
         }
-        if key.len() > KEY_BYTES_MAX {
-            return Ok(None);
-        }
-        let found = self.published.rows.get(&physical(bucket, key))?;
+        let found = self.stored(bucket, key)?;
         if let Some(value) = &found {
             self.records.keep(fingerprint, bucket, key, generation, value);
         }
         Ok(found)
+    }
+
+    fn get_once(&self, bucket: Bucket, key: &[u8]) -> Result<Option<Bytes>> {
+        let known =
+            self.records.get(fingerprint(bucket, key), bucket, key, self.published.generation);
+        known.map_or_else(|| self.stored(bucket, key), |value| Ok(Some(value)))
+    }
+
+    /// Writers mark their slots before they are published.
+    fn may_differ(&self, bucket: Bucket, key: &[u8], since: u64) -> bool {
+        self.records.slots.last_write(fingerprint(bucket, key)) > since
     }
 
     fn scan(

@@ -274,6 +274,7 @@ impl<B: Backend> Shared<B> {
 
     fn tick(&self) -> Result<()> {
         self.open()?;
+        self.backend.tick();
         self.tidy.look(self.gaps.slow_count(), self.backend.held());
         let mut turn = lock(&self.turn);
         let due = lock(&self.state).clock.lease_due();
