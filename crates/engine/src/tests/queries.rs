@@ -22,6 +22,7 @@ mod named;
 mod partition;
 mod parts;
 mod texts;
+mod times;
 mod ways;
 mod world;
 

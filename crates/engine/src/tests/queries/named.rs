@@ -40,12 +40,13 @@ impl Server {
         Ok((body["Documents"].as_array().unwrap().clone(), success.continuation))
     }
 
-    fn pages(&self, query: &str, rows: usize) -> Vec<Value> {
+    pub(super) fn pages(&self, query: &str, rows: usize) -> Vec<Value> {
         let (mut all, mut continuation) = self.page(query, rows, None);
         while continuation.is_some() {
             let (page, next) = self.page(query, rows, continuation);
             all.extend(page);
             continuation = next;
+            assert!(all.len() < 10_000, "{query} does not end");
         }
         all
     }
