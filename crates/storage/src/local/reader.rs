@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use super::backend::{Rows, Writes};
 use super::cache::Records;
-use super::gaps::{Ahead, Gaps, Look, Watch};
+use super::gaps::{Ahead, Gaps, Look, Stretch, Watch};
 use super::system::{BUCKET_BYTES, Heads, physical};
 use crate::plan::fingerprint;
 use crate::{Bucket, Direction, Head, KEY_BYTES_MAX, KeyRange, Pair, Result, Second, Snapshot};
@@ -45,30 +45,56 @@ impl<R: Rows> Reader<R> {
         let newer = writes.range(start.clone()..end.clone());
         let mut merge = Merge { newer: Newer::new(newer, direction), pairs: Vec::new(), limit };
         let generation = self.published.generation;
-        let mut left = Some((start, end));
-        while let Some(stretch) = left {
-            let Ahead { part, rest } = self.gaps.ahead(stretch, generation, direction);
-            left = rest;
-            let Some(stretch) = part else { continue };
-            let mut watch = Watch::new(&self.gaps, &stretch, generation, direction);
-            let mut ended = true;
-            let (start, end) = &stretch;
-            self.published.rows.scan(start, end, direction, &mut |key, value| {
+        let _ = self.leap((start, end), direction, |stretch| {
+            let mut watch = Watch::new(&self.gaps, stretch, generation, direction);
+            let flow = self.visit(stretch, direction, |key, value| {
                 watch.met(&key);
-                let flow = merge.older(key, value);
-                ended = flow.is_continue();
-                flow
+                merge.older(key, value)
             })?;
-            if !ended {
-                break;
+            if flow.is_continue() {
+                watch.ended();
             }
-            watch.ended();
-        }
+            Ok(flow)
+        })?;
         Ok(merge.finish())
     }
-}
 
-impl<R: Rows> Reader<R> {
+    /// Goes through the parts of a stretch in which there may be something.
+    fn leap(
+        &self,
+        stretch: Stretch,
+        direction: Direction,
+        mut through: impl FnMut(&Stretch) -> Result<ControlFlow<()>>,
+    ) -> Result<ControlFlow<()>> {
+        let mut left = Some(stretch);
+        while let Some(stretch) = left {
+            let Ahead { part, rest } =
+                self.gaps.ahead(stretch, self.published.generation, direction);
+            left = rest;
+            if let Some(part) = part
+                && through(&part)?.is_break()
+            {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Visits all rows of a stretch, or those up to where the visitor stops.
+    fn visit(
+        &self,
+        (start, end): &Stretch,
+        direction: Direction,
+        mut visitor: impl FnMut(Bytes, Bytes) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>> {
+        let mut flow = ControlFlow::Continue(());
+        self.published.rows.scan(start, end, direction, &mut |key, value| {
+            flow = visitor(key, value);
+            flow
+        })?;
+        Ok(flow)
+    }
+
     /// The value under a key, past the cache.
     fn stored(&self, bucket: Bucket, key: &[u8]) -> Result<Option<Bytes>> {
         if key.len() > KEY_BYTES_MAX {
@@ -87,22 +113,12 @@ impl<R: Rows> Reader<R> {
         let (start, end) = (physical(bucket, &range.start), physical(bucket, &range.end));
         let deleted = physical(bucket, deleted);
         let mut look = Look::new(&self.gaps, generation, start.clone(), deleted);
-        let mut left = Some((start, end.clone()));
-        while let Some(stretch) = left {
-            let Ahead { part, rest } = self.gaps.ahead(stretch, generation, Direction::Forward);
-            left = rest;
-            let Some((start, end)) = part else { continue };
-            let mut ended = true;
-            self.published.rows.scan(&start, &end, Direction::Forward, &mut |key, _| {
-                let flow = look.met(&key);
-                ended = flow.is_continue();
-                flow
-            })?;
-            if !ended {
-                return Ok(());
-            }
+        let flow = self.leap((start, end.clone()), Direction::Forward, |part| {
+            self.visit(part, Direction::Forward, |key, _| look.met(&key))
+        })?;
+        if flow.is_continue() {
+            look.empty_to(end);
         }
-        look.empty_to(end);
         Ok(())
     }
 }
