@@ -8,6 +8,7 @@
 //! it is only not found. Writers mark their slots before they are published.
 
 use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::{Buf as _, BufMut as _, Bytes};
@@ -56,16 +57,16 @@ impl Slots {
 /// Who has asked lately: a full cache takes a record only when it is asked for
 /// a second time. Otherwise a walk over more records than fit would replace the
 /// whole cache again and again, and cost more than it saves.
-struct Doorkeeper(Box<[AtomicU64]>);
+///
+/// The doors are made when the cache is full for the first time.
+#[derive(Default)]
+struct Doorkeeper(OnceLock<Box<[AtomicU64]>>);
 
 impl Doorkeeper {
-    fn new() -> Self {
-        Doorkeeper((0..DOORS).map(|_| AtomicU64::new(0)).collect())
-    }
-
     /// Whether the key was the last one that asked at its door.
     fn knows(&self, fingerprint: u64) -> bool {
-        let door = usize::try_from(fingerprint % DOORS as u64).ok().and_then(|at| self.0.get(at));
+        let doors = self.0.get_or_init(|| (0..DOORS).map(|_| AtomicU64::new(0)).collect());
+        let door = usize::try_from(fingerprint % DOORS as u64).ok().and_then(|at| doors.get(at));
         door.is_some_and(|door| door.swap(fingerprint, Ordering::Relaxed) == fingerprint)
     }
 }
@@ -95,7 +96,7 @@ impl Records {
                 DefaultLifecycle::default(),
             )
         });
-        Records { slots: Slots::new(), doorkeeper: Doorkeeper::new(), cache }
+        Records { slots: Slots::new(), doorkeeper: Doorkeeper::default(), cache }
     }
 
     /// The value of the key at `generation`, if it is here.
