@@ -1,8 +1,8 @@
 //! Where in the index many entries went: perhaps they stood in a row.
 //!
 //! A purge takes items in the order of their death, so whatever rises with time
-//! loses its entries from one end on, and so does the feed. The store is told, and finds out whether
-//! anything is left there.
+//! loses its entries from one end on, and so does the feed. The store is told, and
+//! finds out whether anything is left there.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
