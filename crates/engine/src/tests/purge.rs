@@ -434,6 +434,33 @@ fn scans_leap_over_what_was_purged_in_a_row() {
     assert_eq!(server.page(first, 10, None).0, [json!(7)]);
 }
 
+/// More items than one unit takes, so that units are read ahead; and so large that
+/// some are cut short, and what was read ahead is of no use.
+#[test]
+fn what_needs_many_units_goes_whole() {
+    for (count, bytes) in [(1300, 10), (700, 6000)] {
+        for by_run in [false, true] {
+            let mut server = server(Some(5));
+            for id in 0..count {
+                let text = "x".repeat(bytes);
+                let mut item = json!({"id": id.to_string(), "pk": id % 7, "text": text});
+                if id % 3 == 0 {
+                    item["ttl"] = 6.into();
+                }
+                server.create(item).unwrap();
+            }
+            server.clock(1006);
+            if by_run {
+                assert_eq!(body(&server, run(None)), json!({"purgedItems": count}).to_string());
+            } else {
+                assert_eq!(server.purge(), count);
+            }
+            assert_eq!(server.stored_items(), 0, "{count} items of {bytes} bytes");
+            server.check();
+        }
+    }
+}
+
 #[test]
 fn while_the_clock_may_be_wrong_nothing_is_purged() {
     let mut server = server(Some(-1));
