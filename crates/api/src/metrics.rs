@@ -89,6 +89,12 @@ fn store(page: &mut Page, engine: &Engine) {
         figures.empty_stretches,
     );
     page.single(
+        "dayfly_cached_bytes",
+        "gauge",
+        "Records read lately that are kept in memory.",
+        figures.cached_bytes,
+    );
+    page.single(
         "dayfly_clock_jump_held",
         "gauge",
         "1 while a jump of the system's clock is held.",

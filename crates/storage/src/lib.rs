@@ -221,6 +221,8 @@ pub struct Figures {
     pub empty_stretches: u64,
     /// Compactions that were made because of such scans, or after many deletes.
     pub compactions: u64,
+    /// Bytes of records read lately, kept in memory.
+    pub cached_bytes: u64,
     /// Rows on disk, roughly, with those that are deleted; 0 in memory.
     pub rows: u64,
     /// Deletes that are on disk until a compaction meets them.

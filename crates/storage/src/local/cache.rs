@@ -9,7 +9,7 @@
 
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use bytes::{Buf as _, BufMut as _, Bytes};
 use quick_cache::Weighter;
@@ -17,11 +17,16 @@ use quick_cache::sync::{Cache, DefaultLifecycle};
 
 use crate::Bucket;
 
-/// How many slots there are. Two keys in one slot cost a second look.
-const SLOTS: usize = 65_536;
+/// How many slots there are at least, and at most: one for each record that
+/// may be cached. Two keys in one slot cost a second look.
+const SLOTS_MIN: usize = 64 * 1024;
+const SLOTS_MAX: usize = 16 * 1024 * 1024;
 
-/// How many keys the doorkeeper remembers.
-const DOORS: usize = 65_536;
+/// How many slots are made at once, when one of them is first written.
+const SLOTS_TOGETHER: usize = 2048;
+
+/// What a record takes, for want of a better guess: an item of 1 KB.
+const RECORD_BYTES: u64 = 1024;
 
 /// Larger values are not cached: one would push out many.
 const VALUE_BYTES_MAX: usize = 64 * 1024;
@@ -29,28 +34,55 @@ const VALUE_BYTES_MAX: usize = 64 * 1024;
 /// What an entry costs besides its bytes, roughly.
 const ENTRY_BYTES: usize = 128;
 
+/// A number for each key, or for each few of them; 0 at first. Takes memory
+/// only where something was written.
+struct Sparse(Box<[OnceLock<Box<[AtomicU64]>>]>);
+
+impl Sparse {
+    /// At least so many.
+    fn new(numbers: usize) -> Self {
+        let parts = numbers.div_ceil(SLOTS_TOGETHER).next_power_of_two();
+        Sparse((0..parts).map(|_| OnceLock::new()).collect())
+    }
+
+    /// The key's number, if any was written near it.
+    fn find(&self, fingerprint: u64) -> Option<&AtomicU64> {
+        let (part, at) = self.place(fingerprint);
+        self.0.get(part)?.get()?.get(at)
+    }
+
+    /// The key's number, to be written.
+    fn reach(&self, fingerprint: u64) -> Option<&AtomicU64> {
+        let (part, at) = self.place(fingerprint);
+        let make = || (0..SLOTS_TOGETHER).map(|_| AtomicU64::new(0)).collect();
+        self.0.get(part)?.get_or_init(make).get(at)
+    }
+
+    fn place(&self, fingerprint: u64) -> (usize, usize) {
+        // A hash: any of its bits will do, and the number of parts is a power of two.
+        let place = usize::try_from(fingerprint & u64::from(u32::MAX)).unwrap_or(0);
+        ((place / SLOTS_TOGETHER) & (self.0.len() - 1), place % SLOTS_TOGETHER)
+    }
+}
+
 /// The generation of the last write, by key.
-pub(super) struct Slots(Box<[AtomicU64]>);
+pub(super) struct Slots(Sparse);
 
 impl Slots {
-    pub(super) fn new() -> Self {
-        Slots((0..SLOTS).map(|_| AtomicU64::new(0)).collect())
+    fn count(&self) -> usize {
+        self.0.0.len() * SLOTS_TOGETHER
     }
 
     /// The last generation that may have written the key.
     pub(super) fn last_write(&self, fingerprint: u64) -> u64 {
-        self.slot(fingerprint).map_or(u64::MAX, |slot| slot.load(Ordering::Acquire))
+        self.0.find(fingerprint).map_or(0, |slot| slot.load(Ordering::Acquire))
     }
 
     /// Says that `generation` writes the key.
     pub(super) fn mark(&self, fingerprint: u64, generation: u64) {
-        if let Some(slot) = self.slot(fingerprint) {
+        if let Some(slot) = self.0.reach(fingerprint) {
             slot.fetch_max(generation, Ordering::AcqRel);
         }
-    }
-
-    fn slot(&self, fingerprint: u64) -> Option<&AtomicU64> {
-        self.0.get(usize::try_from(fingerprint % SLOTS as u64).unwrap_or(0))
     }
 }
 
@@ -58,15 +90,14 @@ impl Slots {
 /// a second time. Otherwise a walk over more records than fit would replace the
 /// whole cache again and again, and cost more than it saves.
 ///
-/// The doors are made when the cache is full for the first time.
+/// Comes when the cache is full for the first time.
 #[derive(Default)]
-struct Doorkeeper(OnceLock<Box<[AtomicU64]>>);
+struct Doorkeeper(OnceLock<Sparse>);
 
 impl Doorkeeper {
-    /// Whether the key was the last one that asked at its door.
-    fn knows(&self, fingerprint: u64) -> bool {
-        let doors = self.0.get_or_init(|| (0..DOORS).map(|_| AtomicU64::new(0)).collect());
-        let door = usize::try_from(fingerprint % DOORS as u64).ok().and_then(|at| doors.get(at));
+    /// Whether the key was the last one that asked at its door, of so many.
+    fn knows(&self, fingerprint: u64, doors: usize) -> bool {
+        let door = self.0.get_or_init(|| Sparse::new(doors)).reach(fingerprint);
         door.is_some_and(|door| door.swap(fingerprint, Ordering::Relaxed) == fingerprint)
     }
 }
@@ -76,6 +107,9 @@ pub(super) struct Records {
     pub(super) slots: Slots,
     doorkeeper: Doorkeeper,
     cache: Option<Cache<u64, Bytes, Weight, BuildHasherDefault<AsItIs>>>,
+    /// Whether the cache was full, which it stays until it is emptied. To ask it
+    /// takes a lock of each of its shards.
+    is_full: AtomicBool,
 }
 
 /// What stands before the value: bucket, generation, the key and its length.
@@ -86,17 +120,23 @@ const HEADER_BYTES: usize = 8 + 8 + 2;
 impl Records {
     /// A cache of at most `bytes`; none if that is 0.
     pub(super) fn new(bytes: u64) -> Self {
+        let records = usize::try_from(bytes / RECORD_BYTES).unwrap_or(usize::MAX);
+        let slots = records.clamp(SLOTS_MIN, SLOTS_MAX);
         let cache = (bytes > 0).then(|| {
-            let items = usize::try_from(bytes / 1024).unwrap_or(usize::MAX).max(64);
             Cache::with(
-                items,
+                records.max(64),
                 bytes,
                 Weight,
                 BuildHasherDefault::default(),
                 DefaultLifecycle::default(),
             )
         });
-        Records { slots: Slots::new(), doorkeeper: Doorkeeper::default(), cache }
+        Records {
+            slots: Slots(Sparse::new(slots)),
+            doorkeeper: Doorkeeper::default(),
+            cache,
+            is_full: AtomicBool::new(false),
+        }
     }
 
     /// The value of the key at `generation`, if it is here.
@@ -135,8 +175,9 @@ impl Records {
             return;
         }
         let Ok(key_bytes) = u16::try_from(key.len()) else { return };
-        let is_full = cache.weight() + cache.capacity() / 32 > cache.capacity();
-        if is_full && !self.doorkeeper.knows(fingerprint) {
+        if self.is_full.load(Ordering::Relaxed)
+            && !self.doorkeeper.knows(fingerprint, self.slots.count())
+        {
             return;
         }
         // A copy: the value may be a small part of a large block. The spare
@@ -148,12 +189,22 @@ impl Records {
         record.put_slice(key);
         record.put_slice(value);
         cache.insert(fingerprint, record.into());
+        if !self.is_full.load(Ordering::Relaxed) {
+            let capacity = cache.capacity();
+            self.is_full.store(cache.weight() + capacity / 32 > capacity, Ordering::Relaxed);
+        }
+    }
+
+    /// How large it is.
+    pub(super) fn bytes(&self) -> u64 {
+        self.cache.as_ref().map_or(0, Cache::weight)
     }
 
     /// Forgets all records.
     pub(super) fn empty(&self) {
         if let Some(cache) = &self.cache {
             cache.clear();
+            self.is_full.store(false, Ordering::Relaxed);
         }
     }
 }
@@ -184,5 +235,55 @@ impl Hasher for AsItIs {
 
     fn write_u64(&mut self, fingerprint: u64) {
         self.0 = fingerprint;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BUCKET: Bucket = Bucket(7);
+
+    /// Numbers that are spread like fingerprints.
+    fn fingerprint(number: u64) -> u64 {
+        number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(31)
+    }
+
+    fn keep(records: &Records, number: u64) {
+        let value = Bytes::from(vec![0; 1000]);
+        records.keep(fingerprint(number), BUCKET, &number.to_be_bytes(), 1, &value);
+    }
+
+    fn has(records: &Records, number: u64) -> bool {
+        records.get(fingerprint(number), BUCKET, &number.to_be_bytes(), 1).is_some()
+    }
+
+    #[test]
+    fn a_full_cache_takes_what_is_asked_for_twice_and_an_emptied_one_everything() {
+        let records = Records::new(1 << 20);
+        (0..2000).for_each(|number| keep(&records, number));
+        assert!((512 * 1024..=1 << 20).contains(&records.bytes()), "{}", records.bytes());
+        assert!(has(&records, 0));
+        keep(&records, 5000);
+        assert!(!has(&records, 5000));
+        keep(&records, 5000);
+        assert!(has(&records, 5000));
+        records.empty();
+        assert_eq!(records.bytes(), 0);
+        keep(&records, 5001);
+        assert!(has(&records, 5001));
+    }
+
+    #[test]
+    fn a_write_hides_its_own_record_and_few_others() {
+        // As many slots as records of 1 KB: a million.
+        let records = Records::new(1 << 30);
+        (0..10_000).for_each(|number| keep(&records, number));
+        (0..1000).for_each(|number| records.slots.mark(fingerprint(number * 10), 2));
+        for number in (0..10_000).step_by(10) {
+            assert!(!has(&records, number), "{number} was written");
+        }
+        let hidden = (0..10_000).filter(|number| !has(&records, *number)).count();
+        assert!((1000..1050).contains(&hidden), "{hidden} are hidden, 1000 were written");
     }
 }

@@ -91,6 +91,7 @@ impl<B: Backend> Store for Local<B> {
         Figures {
             disk_bytes: self.shared.backend.disk_bytes(),
             free_bytes: self.shared.free_bytes(),
+            cached_bytes: self.shared.records.bytes(),
             rows: held.rows,
             deleted_rows: held.deleted,
             slow_scans: self.shared.gaps.slow_count(),
