@@ -20,6 +20,7 @@ use rustls::pki_types::ServerName;
 
 use crate::command::Command;
 use crate::limits::Limits;
+use crate::memory::{self, MIB};
 
 /// The key that every emulator of the service uses. Everybody knows it.
 pub(crate) const WELL_KNOWN_KEY: &str =
@@ -33,6 +34,10 @@ const DATA_DEFAULT: &str = "./dayfly-data";
 
 /// The longest that a change of a `defaultTtl` can wait.
 const CHANGE_DELAY_SECONDS_MAX: u64 = 30 * 24 * 60 * 60;
+
+/// The smallest cache with which reading still works well, and the largest.
+const CACHE_MIB_MIN: u64 = 16;
+const CACHE_MIB_MAX: u64 = 1024 * 1024;
 
 /// A variable that is read before the settings: what to log.
 pub(crate) const LOG_VARIABLE: &str = "DAYFLY_LOG";
@@ -77,6 +82,12 @@ pub(crate) struct Config {
     /// `relaxed`, when it was handed to the system [default: sync].
     #[arg(long, env = "DAYFLY_DURABILITY", value_enum, hide_possible_values = true)]
     pub(crate) durability: Option<Durability>,
+
+    /// How much memory what was read lately may take, in MiB [default: an eighth of
+    /// the memory there is].
+    #[arg(long, env = "DAYFLY_CACHE", value_name = "MIB")]
+    #[arg(value_parser = clap::value_parser!(u64).range(CACHE_MIB_MIN..=CACHE_MIB_MAX))]
+    pub(crate) cache: Option<u64>,
 
     /// Lets the admin API freeze the clock and move it forward. A folder whose
     /// clock was moved opens only with this.
@@ -164,6 +175,7 @@ pub(crate) struct Checked {
     pub(crate) own_key: bool,
     pub(crate) read_only_key: Option<String>,
     pub(crate) durability: Durability,
+    pub(crate) cache_bytes: u64,
     pub(crate) test_clock: bool,
     pub(crate) strict: bool,
     pub(crate) lenient_order_by: bool,
@@ -190,6 +202,7 @@ impl Config {
             primary_key: self.key.unwrap_or_else(|| WELL_KNOWN_KEY.to_owned()),
             read_only_key: self.read_only_key,
             durability: self.durability.unwrap_or(Durability::Sync),
+            cache_bytes: self.cache.map_or_else(memory::cache_bytes, |mib| mib * MIB),
             test_clock: self.test_clock,
             strict: self.strict,
             lenient_order_by: self.lenient_order_by,
@@ -243,6 +256,11 @@ impl Config {
             (Some(_), true) => Err("With --memory nothing is kept, so --data has no use: \
                                     leave out one of the two."
                 .to_owned()),
+            (None, true) if self.cache.is_some() => {
+                Err("With --memory everything is in memory, so --cache has no use: \
+                     leave out one of the two."
+                    .to_owned())
+            }
             (None, true) if self.durability == Some(Durability::Sync) => {
                 Err("With --memory nothing survives the server, which --durability sync \
                      promises: leave out one of the two."

@@ -12,6 +12,7 @@ mod config;
 mod connection;
 mod limits;
 mod listen;
+mod memory;
 mod progress;
 mod recount;
 mod request;
@@ -29,7 +30,7 @@ use dayfly_api::Api;
 use dayfly_engine::{Engine, EngineSettings};
 use dayfly_model::Timestamp;
 use dayfly_storage::clock::{SystemWall, Wall as _};
-use dayfly_storage::{Embedded, Local, LocalOptions, Memory, Store};
+use dayfly_storage::{Embedded, EmbeddedOptions, Local, LocalOptions, Memory, Store};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
@@ -49,6 +50,10 @@ use crate::tls::Tls;
 
 /// More threads than this do not make a single store faster.
 const WORKERS_MAX: usize = 16;
+
+/// What part of the cache is for blocks of the files, that is for finding
+/// records; the others are for the records.
+const BLOCKS_PART: u64 = 4;
 
 /// The settings were refused.
 const REFUSED: u8 = 2;
@@ -165,12 +170,14 @@ async fn serve(
 }
 
 fn open_store(settings: &Checked) -> Result<Arc<dyn Store>, String> {
+    let blocks_bytes = settings.cache_bytes / BLOCKS_PART;
     let options = LocalOptions {
         test_clock: settings.test_clock,
         durability: match settings.durability {
             Durability::Sync => dayfly_storage::Durability::Sync,
             Durability::Relaxed => dayfly_storage::Durability::Relaxed,
         },
+        cache_bytes: settings.cache_bytes - blocks_bytes,
         ..LocalOptions::default()
     };
     let opened: dayfly_storage::Result<Arc<dyn Store>> = match &settings.place {
@@ -180,7 +187,9 @@ fn open_store(settings: &Checked) -> Result<Arc<dyn Store>, String> {
             Local::<Memory>::memory(options).map(|store| Arc::new(store) as _)
         }
         Place::Folder(folder) => {
-            Local::<Embedded>::open(folder, options).map(|store| Arc::new(store) as _)
+            let embedded =
+                EmbeddedOptions { cache_bytes: blocks_bytes, ..EmbeddedOptions::new(folder) };
+            Local::<Embedded>::embedded(embedded, options).map(|store| Arc::new(store) as _)
         }
     };
     opened.map_err(|error| error.to_string())

@@ -71,6 +71,7 @@ fn what_makes_no_sense_is_refused_in_one_sentence() {
             "The key that every emulator uses",
         ),
         ("--memory --data x", "With --memory nothing is kept"),
+        ("--memory --cache 64", "With --memory everything is in memory"),
         ("--memory --durability sync", "With --memory nothing survives"),
         ("--tls-san a,b/c", "The name 'b/c' of --tls-san"),
     ] {
@@ -92,7 +93,7 @@ fn settings_mean_what_they_say() {
     let checked = check(&format!(
         "--key {OWN} --read-only-key {OTHER} --tls-san a,*.b.example --tls-san 10.0.0.5 \
          --durability relaxed --data d --ttl-change-delay 2592000 --ttl-change-guard 12.5 \
-         --lenient-order-by"
+         --lenient-order-by --cache 64"
     ))
     .unwrap();
     assert_eq!(checked.ttl_change_delay_seconds, 30 * 24 * 60 * 60);
@@ -103,6 +104,7 @@ fn settings_mean_what_they_say() {
     assert_eq!(checked.read_only_key.as_deref(), Some(OTHER));
     assert_eq!(checked.tls_names, ["a", "*.b.example", "10.0.0.5"]);
     assert_eq!(checked.durability, Durability::Relaxed);
+    assert_eq!(checked.cache_bytes, 64 * MIB);
     assert_eq!(checked.place, Place::Folder("d".into()));
 }
 
@@ -116,6 +118,7 @@ fn nothing_set_is_a_local_server() {
     assert_eq!(checked.ttl_change_delay_seconds, 0);
     assert_eq!(checked.ttl_change_guard_percent, None);
     assert_eq!(checked.durability, Durability::Sync);
+    assert_eq!(checked.cache_bytes, memory::cache_bytes());
     assert_eq!(checked.place, Place::Folder(DATA_DEFAULT.into()));
     assert_eq!(check("--memory").unwrap().place, Place::Memory);
 }
@@ -133,6 +136,9 @@ fn only_known_variables_may_start_like_ours() {
 #[test]
 fn delays_and_guards_have_their_bounds() {
     for arguments in [
+        "--cache 15",
+        "--cache 1048577",
+        "--cache 64MB",
         "--ttl-change-delay -1",
         "--ttl-change-delay 2592001",
         "--ttl-change-delay 1.5",
