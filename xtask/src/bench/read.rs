@@ -21,8 +21,8 @@ use crate::{Result, failed};
 
 const ITEMS: u64 = 100_000;
 /// Many short ones: a machine that others use is slow for seconds at a time.
-const ROUNDS: u64 = 21;
-const ROUND: Duration = Duration::from_secs(1);
+pub(super) const ROUNDS: u64 = 21;
+pub(super) const ROUND: Duration = Duration::from_secs(1);
 /// Until the items are in the cache, and the recount after the start is over.
 const WARM_UP: Duration = Duration::from_secs(10);
 const CONNECTIONS: usize = 32;
@@ -89,6 +89,17 @@ pub(super) fn read(
     let done = send(server.address, requests, time, seed)?;
     let cpu = server.cpu_since(before)?;
     Ok((cpu.as_secs_f64() * 1e6 / done.requests as f64, done.per_second()))
+}
+
+/// Reads each item once.
+pub(super) fn read_each(server: &Server, requests: &Requests) -> Result<()> {
+    let (requests, mut place) = (Rc::clone(requests), 0);
+    let count = Until::Sent(requests.len() as u64);
+    load::run(server.address, CONNECTIONS, count, move |buffer| {
+        buffer.extend_from_slice(requests.get(place).map(Vec::as_slice).unwrap_or_default());
+        place += 1;
+    })?;
+    Ok(())
 }
 
 fn send(address: SocketAddr, requests: &Requests, time: Duration, seed: u64) -> Result<load::Done> {
