@@ -52,6 +52,7 @@ fn store(page: &mut Page, engine: &Engine) {
         ("dayfly_commits_total", "Writes that were committed.", figures.commits),
         ("dayfly_commit_groups_total", "Groups that were written.", figures.groups),
         ("dayfly_redrafts_total", "Drafts that the committer ran again.", figures.redrafts),
+        ("dayfly_written_bytes_total", "Bytes that were committed.", figures.written_bytes),
         (
             "dayfly_slow_scans_total",
             "Scans that had to step over many deleted rows.",

@@ -3,7 +3,8 @@
 //! The figures of a container, such as its live items, are kept up by every
 //! write and never counted. So that a fault in them does not stay unseen, one
 //! part of one container, chosen at random, is recounted in the background. It
-//! takes its time: the requests come first.
+//! takes its time: the requests come first. What is written meanwhile is kept
+//! twice, so when that is much it ends, and is tried again later.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
@@ -16,6 +17,9 @@ use dayfly_engine::check;
 
 /// A server that has just started has other things to do.
 const DELAY: Duration = Duration::from_secs(1);
+
+/// Until the next try, when too much was written meanwhile.
+const AGAIN: Duration = Duration::from_mins(1);
 
 /// Between two chunks.
 const REST: Duration = Duration::from_millis(20);
@@ -35,8 +39,9 @@ impl Recount {
         let thread = thread::Builder::new()
             .name("dayfly-recount".to_owned())
             .spawn(move || {
-                if goes_on(DELAY) {
-                    recount(&engine, || goes_on(REST));
+                let mut wait = DELAY;
+                while goes_on(wait) && recount(&engine, || goes_on(REST)) {
+                    wait = AGAIN;
                 }
             })
             .map_err(|error| format!("The thread dayfly-recount could not be started: {error}."))?;
@@ -44,11 +49,16 @@ impl Recount {
     }
 }
 
-fn recount(engine: &Engine, rest: impl FnMut() -> bool) {
+/// Returns whether to try again.
+fn recount(engine: &Engine, rest: impl FnMut() -> bool) -> bool {
     let pick = RandomState::new().hash_one(());
     match engine.recount(pick, rest) {
         Ok(check::Recount::Right) => tracing::debug!("a part of the figures was recounted: right"),
         Ok(check::Recount::LeftOut) => tracing::debug!("nothing was recounted"),
+        Ok(check::Recount::Overtaken) => {
+            tracing::debug!("too much was written for a recount; later");
+            return true;
+        }
         Ok(check::Recount::Wrong { container }) => tracing::error!(
             container,
             "the figures of a container are wrong, its items are not: copy the items into a new \
@@ -56,6 +66,7 @@ fn recount(engine: &Engine, rest: impl FnMut() -> bool) {
         ),
         Err(error) => tracing::warn!(%error, "a part of the figures could not be recounted"),
     }
+    false
 }
 
 impl Drop for Recount {

@@ -23,6 +23,10 @@ use crate::{Engine, figures, items};
 /// How many keys are read at once.
 const CHUNK: usize = 1000;
 
+/// How much may be written during a recount: until its snapshot is closed, the
+/// engine keeps in memory and on disk what was overwritten since.
+const OVERTAKEN_BYTES: u64 = 32 * 1024 * 1024;
+
 /// What a check looked at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Checked {
@@ -137,6 +141,8 @@ pub enum Recount {
     },
     /// There was nothing to recount, or not the time for it.
     LeftOut,
+    /// Too much was written meanwhile; another time.
+    Overtaken,
 }
 
 /// How many recounts ended how, since the start.
@@ -162,7 +168,7 @@ impl Engine {
         let counter = match &outcome {
             Ok(Recount::Right) => &recounts.right,
             Ok(Recount::Wrong { .. }) => &recounts.wrong,
-            Ok(Recount::LeftOut) => &recounts.left_out,
+            Ok(Recount::LeftOut | Recount::Overtaken) => &recounts.left_out,
             Err(_) => &recounts.failed,
         };
         counter.fetch_add(1, Ordering::Relaxed);
@@ -186,6 +192,13 @@ impl Engine {
         let Some(bucket) = place.and_then(|place| buckets.get(place).copied()) else {
             return Ok(Recount::LeftOut);
         };
+        let written = || self.shared.store.written_bytes();
+        let most = written().saturating_add(OVERTAKEN_BYTES);
+        let mut goes_on = || match (rest(), written() <= most) {
+            (true, true) => None,
+            (true, false) => Some(Ok(Recount::Overtaken)),
+            (false, _) => Some(Ok(Recount::LeftOut)),
+        };
         let get = |key: &[u8]| snapshot.get(bucket, key);
         let mut recounted = Recounted::default();
         let mut range = keys::feed_after(0);
@@ -194,8 +207,8 @@ impl Engine {
                 let row = FeedRow::decode(&key, &value).map_err(storage_failed)?;
                 recounted.add(row.life, row.ts, row.bytes);
             }
-            if !rest() {
-                return Ok(Recount::LeftOut);
+            if let Some(ended) = goes_on() {
+                return ended;
             }
         }
         let mut fits = true;
@@ -204,8 +217,8 @@ impl Engine {
             for (key, row) in pairs {
                 fits &= recounted.fits(&key, &row, &get).map_err(storage_failed)?;
             }
-            if !rest() {
-                return Ok(Recount::LeftOut);
+            if let Some(ended) = goes_on() {
+                return ended;
             }
         }
         if fits && recounted.is_whole() {

@@ -198,6 +198,16 @@ fn a_recount_finds_figures_that_are_wrong() {
     assert_eq!(server.recount(u64::MAX, rest), Recount::Right);
     assert_eq!(rests, 3, "1400 items are two chunks, and their figures one");
     assert_eq!(server.recount(0, || false), Recount::LeftOut, "told to stop");
+    let large = "x".repeat(1024 * 1024);
+    let mut writes = 0..40;
+    let write = || {
+        for id in writes.by_ref() {
+            let id = (5000 + id).to_string();
+            server.create(json!({"id": id, "pk": id, "email": id, "large": large})).unwrap();
+        }
+        true
+    };
+    assert_eq!(server.recount(0, write), Recount::Overtaken);
     // Whichever row is missing.
     while server.damage_figures() {
         let container = "d/c".to_owned();

@@ -162,6 +162,11 @@ pub trait Store: Send + Sync {
     /// What the store has done and holds.
     fn figures(&self) -> Figures;
 
+    /// How many bytes were written since the start. What is written while a
+    /// snapshot is open may stay in memory until it is closed, so whoever keeps
+    /// one open for long looks at this.
+    fn written_bytes(&self) -> u64;
+
     /// The clock, as it stands.
     fn clock(&self) -> Result<clock::Reading>;
 
@@ -210,6 +215,8 @@ pub struct Figures {
     pub groups: u64,
     /// Drafts that the committer had to run again.
     pub redrafts: u64,
+    /// Bytes that were written, before the engine writes them again and again.
+    pub written_bytes: u64,
     /// Time the committer spent writing and syncing, in seconds.
     pub commit_seconds: f64,
     /// The part of it above what a write usually takes: the engine made the

@@ -232,6 +232,10 @@ impl Store for Watched {
         self.inner.figures()
     }
 
+    fn written_bytes(&self) -> u64 {
+        self.inner.written_bytes()
+    }
+
     fn clock(&self) -> Result<Reading> {
         self.inner.clock()
     }

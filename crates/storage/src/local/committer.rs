@@ -15,6 +15,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
+
 use super::backend::{Backend, Durability, Writes};
 use super::group::{Group, Overlay, settle};
 use super::reader::Published;
@@ -150,8 +152,12 @@ impl<B: Backend> Shared<B> {
         if renews {
             system::put_lease(&mut writes, lease);
         }
+        let row_bytes = |(key, value): (&Vec<u8>, &Option<Bytes>)| {
+            key.len() + value.as_ref().map_or(0, Bytes::len)
+        };
+        let bytes: usize = writes.iter().map(row_bytes).sum();
         self.backend.apply(writes, durability)?;
-        self.counts.wrote(started.elapsed());
+        self.counts.wrote(bytes as u64, started.elapsed());
         self.queue.synced();
         if renews {
             lock(&self.state).clock.leased(lease);

@@ -19,6 +19,7 @@ pub(super) struct Counts {
     commits: AtomicU64,
     groups: AtomicU64,
     redrafts: AtomicU64,
+    written_bytes: AtomicU64,
     commit_nanos: AtomicU64,
     stall_nanos: AtomicU64,
     average_nanos: AtomicU64,
@@ -38,8 +39,10 @@ impl Counts {
         self.compactions.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A group was written in `took`. Only one thread at a time says so.
-    pub(super) fn wrote(&self, took: Duration) {
+    /// A group of so many bytes was written in `took`. Only one thread at a time
+    /// says so.
+    pub(super) fn wrote(&self, bytes: u64, took: Duration) {
+        self.written_bytes.fetch_add(bytes, Ordering::Relaxed);
         let nanos = whole_nanos(took);
         let average = self.average_nanos.load(Ordering::Relaxed);
         let usual = whole_nanos(STALL_AT_LEAST).max(average * STALL_TIMES_AVERAGE);
@@ -50,6 +53,10 @@ impl Counts {
         self.average_nanos.store(next, Ordering::Relaxed);
     }
 
+    pub(super) fn written_bytes(&self) -> u64 {
+        self.written_bytes.load(Ordering::Relaxed)
+    }
+
     pub(super) fn figures(&self) -> Figures {
         let seconds =
             |nanos: &AtomicU64| Duration::from_nanos(nanos.load(Ordering::Relaxed)).as_secs_f64();
@@ -57,6 +64,7 @@ impl Counts {
             commits: self.commits.load(Ordering::Relaxed),
             groups: self.groups.load(Ordering::Relaxed),
             redrafts: self.redrafts.load(Ordering::Relaxed),
+            written_bytes: self.written_bytes(),
             commit_seconds: seconds(&self.commit_nanos),
             stall_seconds: seconds(&self.stall_nanos),
             compactions: self.compactions.load(Ordering::Relaxed),
@@ -76,10 +84,10 @@ mod tests {
     #[test]
     fn only_the_part_of_a_write_above_the_usual_is_a_stall() {
         let counts = Counts::default();
-        counts.wrote(Duration::from_millis(40));
+        counts.wrote(1, Duration::from_millis(40));
         assert_eq!(counts.figures().stall_seconds.to_bits(), 0.0_f64.to_bits());
 
-        counts.wrote(Duration::from_millis(150));
+        counts.wrote(1, Duration::from_millis(150));
         let figures = counts.figures();
         assert!((figures.stall_seconds - 0.1).abs() < 1e-9);
         assert!((figures.commit_seconds - 0.19).abs() < 1e-9);
@@ -90,10 +98,10 @@ mod tests {
     fn a_disk_that_is_always_slow_does_not_stall() {
         let counts = Counts::default();
         for _ in 0..200 {
-            counts.wrote(Duration::from_millis(60));
+            counts.wrote(1, Duration::from_millis(60));
         }
         let settled = counts.figures().stall_seconds;
-        counts.wrote(Duration::from_millis(60));
+        counts.wrote(1, Duration::from_millis(60));
         assert_eq!(counts.figures().stall_seconds.to_bits(), settled.to_bits());
     }
 }

@@ -100,6 +100,10 @@ impl<B: Backend> Store for Local<B> {
         }
     }
 
+    fn written_bytes(&self) -> u64 {
+        self.shared.counts.written_bytes()
+    }
+
     fn clock(&self) -> Result<Reading> {
         let now = self.shared.read()?.now;
         Ok(lock(&self.shared.state).clock.reading(now))

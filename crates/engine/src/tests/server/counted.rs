@@ -137,6 +137,10 @@ impl Store for Counted {
         self.store.figures()
     }
 
+    fn written_bytes(&self) -> u64 {
+        self.store.written_bytes()
+    }
+
     fn clock(&self) -> Result<Reading> {
         self.store.clock()
     }
