@@ -12,7 +12,9 @@ use fjall::compaction::Leveled;
 use fjall::config::{
     BlockSizePolicy, BloomConstructionPolicy, CompressionPolicy, FilterPolicy, FilterPolicyEntry,
 };
-use fjall::{Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode};
+use fjall::{
+    CompressionType, Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode,
+};
 
 use super::create::Mix;
 use super::item::{Items, id, partition_key};
@@ -107,7 +109,11 @@ impl Raw {
                 .max_memtable_size(16 * MEBIBYTE)
                 .compaction_strategy(Arc::new(leveled))
                 .filter_policy(FilterPolicy::all(bloom))
-                .data_block_compression_policy(CompressionPolicy::all(fjall::CompressionType::Lz4))
+                .data_block_compression_policy(CompressionPolicy::new([
+                    CompressionType::None,
+                    CompressionType::None,
+                    CompressionType::Lz4,
+                ]))
                 .data_block_size_policy(BlockSizePolicy::all(2 * 1024))
         };
         let rows = database.keyspace("rows", options).map_err(failed("opening fjall"))?;

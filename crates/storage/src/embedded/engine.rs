@@ -9,7 +9,8 @@ use fjall::config::{
     BlockSizePolicy, BloomConstructionPolicy, CompressionPolicy, FilterPolicy, FilterPolicyEntry,
 };
 use fjall::{
-    AbstractTree, Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable, SeqNo,
+    AbstractTree, CompressionType, Database, Keyspace, KeyspaceCreateOptions, PersistMode,
+    Readable, SeqNo,
 };
 
 use super::EmbeddedOptions;
@@ -32,6 +33,11 @@ const TABLE_BYTES_MIN: u64 = 1024 * 1024;
 
 /// What is read and unpacked for one record: about two of 1 KB.
 const BLOCK_BYTES: u32 = 2 * 1024;
+
+/// By level: new tables and those of the first level are few, and soon written
+/// again.
+const COMPRESSION: [CompressionType; 3] =
+    [CompressionType::None, CompressionType::None, CompressionType::Lz4];
 
 /// fjall has seven levels. Deletes go when they come to the last.
 const LAST_LEVEL: usize = 6;
@@ -200,7 +206,7 @@ fn keyspace_options(table_bytes: u64) -> KeyspaceCreateOptions {
         .max_memtable_size(u64::MAX)
         .compaction_strategy(Arc::new(leveled(table_bytes)))
         .filter_policy(FilterPolicy::all(bloom))
-        .data_block_compression_policy(CompressionPolicy::all(fjall::CompressionType::Lz4))
+        .data_block_compression_policy(CompressionPolicy::new(COMPRESSION))
         .data_block_size_policy(BlockSizePolicy::all(BLOCK_BYTES))
 }
 
