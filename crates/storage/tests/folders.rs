@@ -11,7 +11,8 @@ use std::time::Duration;
 use common::{Change, at, deletes, dump, get, put, submit};
 use dayfly_storage::clock::{AWAY_SECONDS, HandWall, Refused, Step, Wall};
 use dayfly_storage::{
-    Bucket, Direction, Durability, Embedded, Error, KeyRange, Local, LocalOptions, Store,
+    Bucket, Direction, Durability, Embedded, EmbeddedOptions, Error, KeyRange, Local, LocalOptions,
+    Store,
 };
 
 const HERE: Bucket = Bucket(1);
@@ -371,6 +372,44 @@ fn scans_over_many_deletes_ask_for_a_compaction() {
     assert_eq!(figures.compactions, 1);
     assert_eq!(get(&store, HERE, "key 070000").as_deref(), Some("the last"));
     assert_eq!(dump(&store)[0].2.len(), 1);
+    assert!(!store.tidy_up().unwrap(), "once is enough");
+}
+
+#[test]
+fn deletes_that_no_step_meets_wait_until_it_is_quiet() {
+    let folder = common::quick_folder();
+    let open = |options: LocalOptions| {
+        let small =
+            EmbeddedOptions { memtable_bytes: 1024 * 1024, ..EmbeddedOptions::new(folder.path()) };
+        Local::embedded(small, options).unwrap()
+    };
+    let store = open(LocalOptions::default());
+    // The last level is large enough for one above it.
+    let writes = (0..2000).map(|n| (format!("a {n}"), Some(noise(n, 4000)))).collect();
+    submit(&store, HERE, &Change { writes, ..Change::default() }).wait().unwrap();
+    store.compact().unwrap();
+    // These are before all that, and fill tables of their own: most come to the last
+    // level as they are.
+    for half in 0..2 {
+        let numbers = (half..30_000).step_by(2);
+        let keys = numbers.map(|number| format!("0 {number:06}{}", noise(number, 200)));
+        let writes = keys.map(|key| (key, None)).collect();
+        submit(&store, HERE, &Change { writes, ..Change::default() }).wait().unwrap();
+    }
+    store.close().unwrap();
+    drop(store);
+
+    // Without a compactor of its own.
+    let store = open(LocalOptions { manual: true, ..LocalOptions::default() });
+    for _ in 0..2 {
+        store.tick().unwrap();
+        assert!(store.tidy_up().unwrap());
+        let left = store.figures().deleted_rows;
+        assert!(left > 20_000, "{left}");
+    }
+    store.tick().unwrap();
+    assert!(store.tidy_up().unwrap());
+    assert_eq!(store.figures().deleted_rows, 0);
     assert!(!store.tidy_up().unwrap(), "once is enough");
 }
 

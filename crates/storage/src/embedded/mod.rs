@@ -41,7 +41,7 @@ const LOOKS_UNTIL_STUCK: u32 = 400;
 const STEPS_PER_TABLE: usize = 4;
 const STEPS_MIN: usize = 64;
 
-/// Up to this many rows are compacted in one step: no close waits long for it.
+/// Up to this many rows are compacted in one step: nobody waits long for it.
 const WHOLE_ROWS_MAX: u64 = 4_000_000;
 
 /// Where the data is, and how much memory it may take.
@@ -197,12 +197,17 @@ impl Backend for Embedded {
                 return Ok(());
             }
         }
-        // What came to the last level without a merge is still there.
-        let held = engine.held();
-        if held.is_worth_compacting() && held.rows <= WHOLE_ROWS_MAX {
-            engine.compact_all()?;
-        }
         Ok(())
+    }
+
+    /// What came to the last level without a merge is still there. The thread that
+    /// flushes waits for this.
+    fn sweep(&self) -> Result<()> {
+        let engine = self.engine()?;
+        if engine.held().rows > WHOLE_ROWS_MAX {
+            return Ok(());
+        }
+        engine.compact_all()
     }
 
     /// While a purge goes on there are few snapshots, and what it removes would be

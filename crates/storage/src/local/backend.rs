@@ -77,6 +77,12 @@ pub trait Backend: Send + Sync + 'static {
         Ok(())
     }
 
+    /// Removes at once what [`Backend::tidy`] had to leave, if that is not long.
+    /// Writes may have to wait meanwhile.
+    fn sweep(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// Called about once a second.
     fn tick(&self) {}
 

@@ -4,6 +4,7 @@ use super::backend::{Backend, Durability, Writes};
 use super::group::settle;
 use super::reader::Reader;
 use super::system::{self, Heads, SYSTEM, physical};
+use super::tidy::Sight;
 use super::{Local, Phase, Shared, Turn, committer, lock};
 use crate::clock::{LeaseNeeded, Reading, Refused, Step};
 use crate::plan::fingerprint;
@@ -280,7 +281,11 @@ impl<B: Backend> Shared<B> {
     fn tick(&self) -> Result<()> {
         self.open()?;
         self.backend.tick();
-        self.tidy.look(self.gaps.slow_count(), self.backend.held());
+        self.tidy.look(Sight {
+            slow_scans: self.gaps.slow_count(),
+            written_bytes: self.counts.written_bytes(),
+            held: self.backend.held(),
+        });
         let mut turn = lock(&self.turn);
         let due = lock(&self.state).clock.lease_due();
         match due {

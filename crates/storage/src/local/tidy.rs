@@ -6,7 +6,10 @@
 //! large purge, when a third of all rows are deletes, nobody has to ask. As long
 //! as many more come, it waits: what is compacted now would be compacted again.
 //! It goes step by step, and after each step the compactor rests as
-//! long as the step took, so that it never takes more than half of a core.
+//! long as the step took, so that it never takes more than half of a core; while
+//! much is written it rests three times as long. Some deletes no step meets. To
+//! remove those takes the whole folder at once, and writes would wait for it: that
+//! is left until hardly anything is written.
 
 use std::ops::ControlFlow;
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -31,6 +34,24 @@ const MORE_PART: u64 = 100;
 const CALM_LOOKS: u32 = 3;
 const WAIT_LOOKS: u32 = 60;
 
+/// It is quiet when no more than this is written from look to look, so many times
+/// in a row.
+const QUIET_BYTES: u64 = 1024 * 1024;
+const QUIET_LOOKS: u32 = 3;
+
+/// How long to rest after a step, in times of the step, when it is not quiet.
+const BUSY_REST: u32 = 3;
+
+/// What there is to see, about once a second.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Sight {
+    /// How many scans were slow so far.
+    pub(super) slow_scans: u64,
+    /// How much was written so far.
+    pub(super) written_bytes: u64,
+    pub(super) held: Held,
+}
+
 /// Whether there is something to do.
 #[derive(Default)]
 pub(super) struct Tidy {
@@ -42,37 +63,49 @@ pub(super) struct Tidy {
 struct Wish {
     is_asked: bool,
     is_closed: bool,
-    /// How many scans had been slow when they were last looked at.
-    slow_scans: u64,
-    /// How many deletes there were then.
-    deleted: u64,
-    /// How many looks in a row there were hardly more.
+    /// What there was to see at the last look.
+    last: Sight,
+    /// How many looks in a row there were hardly more deletes.
     calm: u32,
+    /// How many looks in a row hardly anything was written.
+    quiet: u32,
     /// How many looks ago a scan was slow for which nothing was done.
     wanted: Option<u32>,
     /// How many deletes the last compaction left: there were readers.
     left: u64,
+    /// Whether it left some because it was not quiet.
+    is_unfinished: bool,
+}
+
+impl Wish {
+    fn is_quiet(&self) -> bool {
+        self.quiet >= QUIET_LOOKS
+    }
 }
 
 impl Tidy {
-    /// Looks how many scans were slow, and what there is to compact, and wakes
-    /// the compactor if there are new ones, or if a large purge has ended.
-    pub(super) fn look(&self, slow_scans: u64, held: Held) {
+    /// Looks at what there is to see, and wakes the compactor if there are new
+    /// slow scans, if a large purge has ended, or if it is quiet enough for what
+    /// was left.
+    pub(super) fn look(&self, sight: Sight) {
         let mut wish = lock(&self.wish);
-        let more = held.deleted.saturating_sub(wish.deleted);
+        let held = sight.held;
+        let more = held.deleted.saturating_sub(wish.last.held.deleted);
         let is_calm = more <= held.deleted / MORE_PART;
         wish.calm = if is_calm { wish.calm.saturating_add(1) } else { 0 };
-        if slow_scans > wish.slow_scans {
+        let is_quiet = sight.written_bytes.saturating_sub(wish.last.written_bytes) <= QUIET_BYTES;
+        wish.quiet = if is_quiet { wish.quiet.saturating_add(1) } else { 0 };
+        if sight.slow_scans > wish.last.slow_scans {
             wish.wanted.get_or_insert(0);
         }
         wish.wanted = wish.wanted.map(|looks| looks.saturating_add(1));
-        wish.slow_scans = slow_scans;
-        wish.deleted = held.deleted;
+        wish.last = sight;
 
         let is_settled = wish.calm >= CALM_LOOKS;
         let waited = wish.wanted.is_some_and(|looks| is_settled || looks > WAIT_LOOKS);
         let is_worth_it = held.has_part(LARGE_PART) && held.deleted >= wish.left * 2;
-        if waited || is_settled && is_worth_it {
+        let may_finish = wish.is_unfinished && wish.is_quiet();
+        if waited || is_settled && is_worth_it || may_finish {
             wish.wanted = None;
             wish.is_asked = true;
             self.wake.notify_all();
@@ -94,9 +127,10 @@ impl Tidy {
         !wish.is_closed
     }
 
-    /// Rests for a while, or until the store is closed.
-    fn rest(&self, time: Duration) -> ControlFlow<()> {
+    /// Rests after a step that took so long, or until the store is closed.
+    fn rest(&self, took: Duration) -> ControlFlow<()> {
         let wish = lock(&self.wish);
+        let time = if wish.is_quiet() { took } else { took * BUSY_REST };
         let rested = self.wake.wait_timeout_while(wish, time, |wish| !wish.is_closed);
         let (wish, _) = rested.unwrap_or_else(PoisonError::into_inner);
         if wish.is_closed { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -128,8 +162,11 @@ impl<B: Backend> Shared<B> {
     /// Compacts, if it is worth it. Returns whether it did.
     pub(super) fn tidy_up(&self) -> Result<bool> {
         let before = self.backend.held();
-        let left = lock(&self.tidy.wish).left;
-        if !before.is_worth_compacting() || before.deleted < left.saturating_mul(2) {
+        let is_new = {
+            let mut wish = lock(&self.tidy.wish);
+            std::mem::take(&mut wish.is_unfinished) || before.deleted >= wish.left * 2
+        };
+        if !before.is_worth_compacting() || !is_new {
             return Ok(false);
         }
         // It needs room before it gives any back.
@@ -142,12 +179,23 @@ impl<B: Backend> Shared<B> {
             since = instant();
             rested
         })?;
-        if lock(&self.tidy.wish).is_closed {
+        let (is_closed, is_quiet) = {
+            let wish = lock(&self.tidy.wish);
+            (wish.is_closed, wish.is_quiet())
+        };
+        if is_closed {
             return Ok(false);
+        }
+        if is_quiet && self.backend.held().is_worth_compacting() {
+            self.backend.sweep()?;
         }
         self.show_anew()?;
         let after = self.backend.held();
-        lock(&self.tidy.wish).left = after.deleted;
+        {
+            let mut wish = lock(&self.tidy.wish);
+            wish.left = after.deleted;
+            wish.is_unfinished = !is_quiet && after.is_worth_compacting();
+        }
         self.counts.compacted();
         tracing::debug!(before = before.deleted, after = after.deleted, "deleted rows");
         Ok(true)
@@ -160,8 +208,8 @@ mod tests {
 
     fn is_asked(looks: &[(u64, Held)]) -> bool {
         let tidy = Tidy::default();
-        for (slow_scans, held) in looks {
-            tidy.look(*slow_scans, *held);
+        for (slow_scans, held) in looks.iter().copied() {
+            tidy.look(Sight { slow_scans, written_bytes: 0, held });
         }
         lock(&tidy.wish).is_asked
     }
@@ -211,9 +259,30 @@ mod tests {
         lock(&tidy.wish).left = 15_000;
         for (deleted, expected) in [(29_000, false), (31_000, true)] {
             for _ in 0..4 {
-                tidy.look(0, Held { rows: 60_000, deleted });
+                tidy.look(Sight { held: Held { rows: 60_000, deleted }, ..Sight::default() });
             }
             assert_eq!(lock(&tidy.wish).is_asked, expected);
+        }
+    }
+
+    #[test]
+    fn what_is_left_while_much_is_written_is_for_a_quiet_moment() {
+        const MIB: u64 = 1024 * 1024;
+        for (written, expected) in [
+            (vec![0, 0, 0], true),
+            (vec![0, 0], false),
+            (vec![0, MIB, 2 * MIB], true),
+            (vec![2 * MIB, 4 * MIB, 6 * MIB, 8 * MIB], false),
+            (vec![2 * MIB, 2 * MIB, 2 * MIB], false),
+            (vec![2 * MIB, 2 * MIB, 2 * MIB, 2 * MIB], true),
+            (vec![0, 0, 2 * MIB], false),
+        ] {
+            let tidy = Tidy::default();
+            lock(&tidy.wish).is_unfinished = true;
+            for written_bytes in &written {
+                tidy.look(Sight { written_bytes: *written_bytes, ..Sight::default() });
+            }
+            assert_eq!(lock(&tidy.wish).is_asked, expected, "{written:?}");
         }
     }
 }

@@ -1,9 +1,9 @@
 //! How much memory the server takes for an answer that is a whole container,
 //! page by page over HTTP.
 //!
-//! It takes what its caches may hold, whatever is read. So two containers are
-//! read that are both larger than those: how much more the larger one takes must
-//! not be more than a few pages.
+//! It takes what its caches may hold, whatever is read. So these are small, and
+//! two containers are read that are both larger: how much more the larger one
+//! takes must not be more than a few pages.
 
 use std::path::Path;
 
@@ -13,10 +13,13 @@ use crate::Result;
 use crate::bench::Bench;
 use crate::bench::item::{CONTAINER, DATABASE};
 use crate::bench::report::{Bar, Report};
-use crate::server::Server;
+use crate::server::{Server, dayfly};
 
 /// Four pages of 4 MiB.
 const BAR_MIB: f64 = 16.0;
+
+/// Less than a hundred thousand items take.
+const CACHE_MIB: &str = "64";
 
 const MEBIBYTE: f64 = 1024.0 * 1024.0;
 
@@ -24,7 +27,7 @@ const MEBIBYTE: f64 = 1024.0 * 1024.0;
 pub(super) fn run(bench: &Bench, folders: [(&Path, u64); 2], report: &mut Report) -> Result<()> {
     let mut grown = Vec::new();
     for (folder, count) in folders {
-        let server = Server::start(&bench.program, folder)?;
+        let server = Server::spawn(dayfly(&bench.program, folder).args(["--cache", CACHE_MIB]))?;
         // The first answer sets up what any answer needs.
         server.connect()?.must("POST", &docs(), &headers("1", None), &everything())?;
         let before = server.rss_bytes()?;
