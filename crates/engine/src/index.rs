@@ -6,6 +6,7 @@
 //! entry      what an entry says
 //! walk       entries in order, and what is alive of them
 //! times      the feed in the place of entries for `_ts`
+//! barren     long stretches of dead rows, which the next walk leaps over
 //! runs       where many entries went, perhaps in a row
 //! rebuild    the change from one policy to another, in the background
 //! ```
@@ -25,6 +26,7 @@
 //! Beside the entries it is counted how many items have a value at each path,
 //! and how many are left out of the index because a request said so.
 
+mod barren;
 mod entry;
 mod policies;
 pub(crate) mod rebuild;

@@ -127,6 +127,22 @@ pub trait Snapshot: Send + Sync {
         limit: usize,
     ) -> Result<Vec<Pair>>;
 
+    /// The same, but what is in a range that is [barren](Snapshot::barren) may be
+    /// left out.
+    fn scan_alive(
+        &self,
+        bucket: Bucket,
+        range: &KeyRange,
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<Pair>> {
+        self.scan(bucket, range, direction, limit)
+    }
+
+    /// Says that nothing in this range is alive, at the time of this snapshot, and
+    /// that what is there now never will be.
+    fn barren(&self, _bucket: Bucket, _range: &KeyRange) {}
+
     /// Grows with every published group; what a draft was made from.
     fn generation(&self) -> u64;
 }

@@ -17,6 +17,7 @@ use dayfly_model::ttl::Cuts;
 use dayfly_model::value::{Value, order};
 use dayfly_storage::{Bucket, Direction, KeyRange, Result, Snapshot};
 
+use super::barren::Barren;
 use super::entry::Entry;
 use super::walk::{Looked, Stretch};
 use crate::keys::{self, EntryKind};
@@ -58,6 +59,7 @@ pub(super) struct Times<'a> {
     ready: VecDeque<Entry>,
     /// The second of the last row, as the bytes of an entry.
     second: (Timestamp, Bytes),
+    barren: Barren<'a>,
 }
 
 /// When an item was written, as the bytes of an entry, and its number.
@@ -84,6 +86,7 @@ impl<'a> Times<'a> {
             after: None,
             ready: VecDeque::new(),
             second: (Timestamp(0), value_of(Timestamp(0))),
+            barren: Barren::new(snapshot, bucket, direction),
         })
     }
 
@@ -119,8 +122,9 @@ impl<'a> Times<'a> {
             self.range = Some(range);
             return Ok(false);
         };
+        let (before, dead_before) = (range.clone(), looked.dead);
         let is_end = rows.len() < limit;
-        let whole = rows.iter().take_while(|row| is_end || row.ts != last).count();
+        let mut whole = rows.iter().take_while(|row| is_end || row.ts != last).count();
         let mut met = Vec::with_capacity(whole);
         if whole > 0 {
             for row in rows.into_iter().take(whole) {
@@ -130,27 +134,31 @@ impl<'a> Times<'a> {
             self.sort(&mut met);
             self.after = None;
         } else {
-            self.gather(last, &mut range, &mut met, looked)?;
+            whole = self.gather(last, &mut range, &mut met, looked)?;
         }
+        let dead = usize::try_from(looked.dead - dead_before).unwrap_or(0);
+        self.barren.walked(before, &range, whole, dead);
         self.ready = met.into();
         self.range = Some(range);
         Ok(true)
     }
 
-    /// Reads the rows of a second, as many as can be held.
+    /// Reads the rows of a second, as many as can be held. Returns how many there
+    /// were.
     fn gather(
         &mut self,
         second: Timestamp,
         range: &mut KeyRange,
         met: &mut Vec<Entry>,
         looked: &mut Looked,
-    ) -> Result<()> {
+    ) -> Result<usize> {
         let begin = range.clone();
-        let mut is_cut = false;
+        let (mut is_cut, mut count) = (false, 0);
         let mut chunk = CHUNK_MIN;
         loop {
             let rows = self.rows(range, chunk)?;
             let here = rows.iter().take_while(|row| row.ts == second).count();
+            count += here;
             for row in rows.into_iter().take(here) {
                 self.move_on(range, row.version);
                 self.meet(row, met, looked);
@@ -171,7 +179,7 @@ impl<'a> Times<'a> {
             self.after = met.last().map(|entry| (entry.value.clone(), entry.docno));
             *range = begin;
         }
-        Ok(())
+        Ok(count)
     }
 
     /// Puts items in the order of the walk.
@@ -186,7 +194,7 @@ impl<'a> Times<'a> {
         if range.start >= range.end {
             return Ok(Vec::new());
         }
-        let pairs = self.snapshot.scan(self.bucket, range, self.direction, limit)?;
+        let pairs = self.snapshot.scan_alive(self.bucket, range, self.direction, limit)?;
         pairs.iter().map(|(key, row)| FeedRow::decode(key, row)).collect()
     }
 

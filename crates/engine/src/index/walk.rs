@@ -18,6 +18,7 @@ use dayfly_model::ttl::Cuts;
 use dayfly_storage::tally::{Count, Tally};
 use dayfly_storage::{Bucket, Direction, Error, KeyRange, Pair, Result, Snapshot};
 
+use super::barren::Barren;
 pub(crate) use super::entry::Entry;
 use super::policies::Index;
 pub(crate) use super::times::leads_to_time;
@@ -75,6 +76,7 @@ pub(crate) struct Entries<'a> {
     times: Option<Times<'a>>,
     /// Whether an item may live longer than its entry says, once that is asked.
     has_touched: OnceCell<bool>,
+    barren: Barren<'a>,
     /// What was looked at, dead ones too, so that the caller can keep to a limit.
     pub(crate) looked: Looked,
 }
@@ -92,7 +94,8 @@ impl<'a> Entries<'a> {
         let range = keys::entries(*kind, *path, start, end);
         let times = Times::new(snapshot, bucket, cuts, stretch, direction);
         let (has_touched, looked) = (OnceCell::new(), Looked::default());
-        Ok(Entries { snapshot, bucket, cuts, range, direction, times, has_touched, looked })
+        let barren = Barren::new(snapshot, bucket, direction);
+        Ok(Entries { snapshot, bucket, cuts, range, direction, times, has_touched, barren, looked })
     }
 
     /// The same from behind an entry with this value and number on, in the
@@ -114,13 +117,15 @@ impl<'a> Entries<'a> {
         if let Some(times) = &mut self.times {
             return times.page(limit, &mut self.looked);
         }
-        let pairs = self.snapshot.scan(self.bucket, &self.range, self.direction, limit)?;
+        let pairs = self.snapshot.scan_alive(self.bucket, &self.range, self.direction, limit)?;
         let Some((last, _)) = pairs.last() else { return Ok(None) };
+        let before = self.range.clone();
         self.go_behind(last);
         let alive = pairs.iter().map(|pair| self.alive(pair));
         let alive: Vec<Entry> = alive.filter_map(Result::transpose).collect::<Result<_>>()?;
-        self.looked.keys += pairs.len() as u64;
-        self.looked.dead += (pairs.len() - alive.len()) as u64;
+        let dead = pairs.len() - alive.len();
+        self.looked += Looked { keys: pairs.len() as u64, dead: dead as u64 };
+        self.barren.walked(before, &self.range, pairs.len(), dead);
         Ok(Some(alive))
     }
 

@@ -1,6 +1,7 @@
 //! The index: entries are there, are the right ones, and are found; while the
 //! policy changes, too.
 
+mod barren;
 mod histories;
 mod touched;
 

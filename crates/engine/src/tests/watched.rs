@@ -169,6 +169,22 @@ impl Snapshot for WatchedSnapshot {
         Ok(pairs)
     }
 
+    fn scan_alive(
+        &self,
+        bucket: Bucket,
+        range: &KeyRange,
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<Pair>> {
+        let pairs = self.inner.scan_alive(bucket, range, direction, limit)?;
+        self.rows.fetch_add(pairs.len(), Ordering::SeqCst);
+        Ok(pairs)
+    }
+
+    fn barren(&self, bucket: Bucket, range: &KeyRange) {
+        self.inner.barren(bucket, range);
+    }
+
     fn generation(&self) -> u64 {
         self.inner.generation()
     }

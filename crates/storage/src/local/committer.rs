@@ -114,6 +114,7 @@ impl<B: Backend> Shared<B> {
             system::put_head(&mut writes, *bucket, head);
         }
         self.gaps.compare(generation, &writes);
+        self.barren.compare(generation, &writes);
         let outcome = self.write_group(writes, started).and_then(|()| {
             self.publish(generation, |mut known| {
                 for (bucket, head) in heads {
@@ -234,6 +235,7 @@ impl<B: Backend> Shared<B> {
         turn.generation += 1;
         self.records.empty();
         self.gaps.forget(turn.generation);
+        self.barren.forget(turn.generation);
         let latest = loaded.heads.values().map(|head| head.ts).max().unwrap_or(0);
         let lease = {
             let clock = &mut lock(&self.state).clock;

@@ -19,6 +19,10 @@
 //! those were. Who deletes much in one place does not wait for a scan to be slow:
 //! a probe watches the stretch first, then looks. All of this is in memory and
 //! small. To forget a stretch costs time, nothing else.
+//!
+//! The same is known of stretches that are **barren**: there is something in them,
+//! but nothing that is alive, and what is dead stays dead. That is known from a
+//! time on, too.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::{Bound, ControlFlow};
@@ -30,7 +34,7 @@ use bytes::Bytes;
 
 use super::backend::Writes;
 use super::{instant, lock};
-use crate::Direction;
+use crate::{Direction, Second};
 
 /// How many stretches are known at most, and watched.
 const KNOWN_MAX: usize = 4096;
@@ -48,8 +52,31 @@ const PROBE_KEYS: usize = 8;
 /// Keys from the first up to but not including the second.
 pub(super) type Stretch = (Vec<u8>, Vec<u8>);
 
-/// The end of an empty stretch, and the generation from which on it is empty.
-type Until = (Vec<u8>, u64);
+/// What a snapshot is of.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Moment {
+    pub(super) generation: u64,
+    /// 0 where time does not matter.
+    pub(super) now: Second,
+}
+
+impl Moment {
+    /// Any time of a generation.
+    pub(super) fn of(generation: u64) -> Moment {
+        Moment { generation, now: 0 }
+    }
+
+    fn has_come(self, here: Moment) -> bool {
+        self.generation <= here.generation && self.now <= here.now
+    }
+
+    fn later(self, other: Moment) -> Moment {
+        Moment { generation: self.generation.max(other.generation), now: self.now.max(other.now) }
+    }
+}
+
+/// The end of an empty stretch, and from when on it is empty.
+type Until = (Vec<u8>, Moment);
 
 /// What is known to be empty.
 pub(super) struct Gaps {
@@ -106,13 +133,12 @@ impl Gaps {
         lock(&self.known).empty.len() as u64
     }
 
-    /// Where a scan of a stretch has to look, for a snapshot of this
-    /// generation.
-    pub(super) fn ahead(&self, stretch: Stretch, generation: u64, direction: Direction) -> Ahead {
+    /// Where a scan of a stretch has to look, in a snapshot of this moment.
+    pub(super) fn ahead(&self, stretch: Stretch, here: Moment, direction: Direction) -> Ahead {
         if !self.any.load(Ordering::Relaxed) {
             return Ahead { part: Some(stretch), rest: None };
         }
-        lock(&self.known).ahead(stretch, generation, direction)
+        lock(&self.known).ahead(stretch, here, direction)
     }
 
     /// Nobody else probes meanwhile: one stretch is watched at a time.
@@ -156,10 +182,10 @@ impl Gaps {
         self.note(&known);
     }
 
-    /// A scan of this generation found nothing in a stretch, and took long.
-    fn found(&self, stretch: Stretch, generation: u64) {
+    /// A scan of this moment found nothing in a stretch, and took long.
+    pub(super) fn found(&self, stretch: Stretch, here: Moment) {
         let mut known = lock(&self.known);
-        known.found(stretch, generation);
+        known.found(stretch, here);
         self.note(&known);
     }
 
@@ -169,10 +195,10 @@ impl Gaps {
 }
 
 impl Known {
-    fn ahead(&self, (start, end): Stretch, generation: u64, direction: Direction) -> Ahead {
+    fn ahead(&self, (start, end): Stretch, here: Moment, direction: Direction) -> Ahead {
         let some =
             |start: &Vec<u8>, end: &Vec<u8>| (start < end).then(|| (start.clone(), end.clone()));
-        let meets = |(_, (to, since)): &(&Vec<u8>, &Until)| *since <= generation && *to > start;
+        let meets = |(_, (to, since)): &(&Vec<u8>, &Until)| since.has_come(here) && *to > start;
         let within = (Bound::Excluded(&start[..]), Bound::Excluded(&end[..]));
         let mut within = self.empty.range::<[u8], _>(within);
         let before = || self.up_to(&start).filter(meets);
@@ -195,21 +221,21 @@ impl Known {
         self.empty.range::<[u8], _>((Bound::Unbounded, Bound::Included(key))).next_back()
     }
 
-    fn found(&mut self, stretch: Stretch, generation: u64) {
-        if generation >= self.compared {
-            return self.learn(stretch, generation);
+    fn found(&mut self, stretch: Stretch, here: Moment) {
+        if here.generation >= self.compared {
+            return self.learn(stretch, here);
         }
         let (start, end) = &stretch;
         let sure: Vec<Stretch> = self
             .watched
             .iter()
-            .filter(|(_, after)| *after <= generation)
+            .filter(|(_, after)| *after <= here.generation)
             .map(|((from, to), _)| (from.max(start).clone(), to.min(end).clone()))
             .filter(|(from, to)| from < to)
             .collect();
         let is_new = !sure.contains(&stretch);
         for part in sure {
-            self.learn(part, generation);
+            self.learn(part, here);
         }
         if is_new {
             self.watched.push_back((stretch, self.compared));
@@ -221,7 +247,7 @@ impl Known {
         let Some((_, untouched)) = &self.probed else { return };
         let end = end.min(untouched.clone());
         if start < end {
-            self.learn((start, end), generation);
+            self.learn((start, end), Moment::of(generation));
         }
     }
 
@@ -231,13 +257,12 @@ impl Known {
         }
     }
 
-    /// A stretch is empty, from this generation on.
-    fn learn(&mut self, (mut start, mut end): Stretch, generation: u64) {
-        let mut since = generation;
+    /// A stretch is empty, from this moment on.
+    fn learn(&mut self, (mut start, mut end): Stretch, mut since: Moment) {
         while let Some((from, (to, earlier))) = self.up_to(&end)
             && *to >= start
         {
-            since = since.max(*earlier);
+            since = since.later(*earlier);
             let (from, to) = (from.clone(), to.clone());
             self.empty.remove(&from);
             start = start.min(from);
@@ -389,7 +414,7 @@ impl<'a> Watch<'a> {
         if empty.0 >= empty.1 {
             return;
         }
-        self.gaps.found(empty, self.generation);
+        self.gaps.found(empty, Moment::of(self.generation));
         if took / VERY_SLOW >= self.gaps.slow {
             self.gaps.slow_count.fetch_add(1, Ordering::Relaxed);
         }
@@ -416,7 +441,7 @@ mod tests {
     fn parts(gaps: &Gaps, stretch: Stretch, generation: u64, direction: Direction) -> Vec<Stretch> {
         let (mut parts, mut left) = (Vec::new(), Some(stretch));
         while let Some(stretch) = left {
-            let ahead = gaps.ahead(stretch, generation, direction);
+            let ahead = gaps.ahead(stretch, Moment::of(generation), direction);
             parts.extend(ahead.part);
             left = ahead.rest;
         }
@@ -435,7 +460,7 @@ mod tests {
     fn what_is_empty_is_leapt_over_until_something_is_put_there() {
         let gaps = gaps();
         put(&gaps, 5, "q");
-        gaps.found(stretch("c", "g"), 5);
+        gaps.found(stretch("c", "g"), Moment::of(5));
         assert_eq!(rest(&gaps, 5), "a-c g-z");
         assert_eq!(rest(&gaps, 4), "a-z", "older snapshots may have had something there");
 
@@ -449,18 +474,32 @@ mod tests {
     }
 
     #[test]
+    fn what_is_barren_is_so_from_a_time_on() {
+        let gaps = gaps();
+        let at = |generation, now| Moment { generation, now };
+        gaps.found(stretch("c", "g"), at(5, 100));
+        gaps.found(stretch("g", "k"), at(4, 101));
+        for (here, expected) in
+            [(at(5, 101), true), (at(6, 102), true), (at(5, 100), false), (at(4, 101), false)]
+        {
+            let ahead = gaps.ahead(stretch("d", "h"), here, Direction::Forward);
+            assert_eq!(ahead.part.is_none(), expected, "{here:?}");
+        }
+    }
+
+    #[test]
     fn what_was_found_beside_writes_is_found_twice() {
         let gaps = gaps();
         put(&gaps, 6, "d");
-        gaps.found(stretch("c", "g"), 5);
+        gaps.found(stretch("c", "g"), Moment::of(5));
         assert_eq!(rest(&gaps, 6), "a-z", "the writes of 6 may be there, and are");
 
         put(&gaps, 7, "f");
-        gaps.found(stretch("d+", "f"), 6);
+        gaps.found(stretch("d+", "f"), Moment::of(6));
         assert_eq!(rest(&gaps, 7), "a-d+ f-z");
 
         put(&gaps, 8, "q");
-        gaps.found(stretch("f\0", "z"), 7);
+        gaps.found(stretch("f\0", "z"), Moment::of(7));
         assert_eq!(rest(&gaps, 8), "a-d+ f-f+ g-z", "what was watched is sure, and no more");
     }
 
@@ -506,7 +545,7 @@ mod tests {
     fn stretches_that_touch_become_one_and_a_scan_may_start_within() {
         let gaps = gaps();
         for (start, end) in [("c", "e"), ("g", "i"), ("e", "g"), ("k", "l")] {
-            gaps.found(stretch(start, end), 5);
+            gaps.found(stretch(start, end), Moment::of(5));
         }
         assert_eq!(rest(&gaps, 5), "a-c i-k l-z");
         assert_eq!(lock(&gaps.known).empty.len(), 2);
@@ -521,13 +560,13 @@ mod tests {
     fn what_is_known_has_a_limit() {
         let gaps = gaps();
         for number in 0..3 * KNOWN_MAX {
-            gaps.found(stretch(&format!("b{number:05}"), &format!("b{number:05}x")), 0);
+            gaps.found(stretch(&format!("b{number:05}"), &format!("b{number:05}x")), Moment::of(0));
             put(&gaps, 0, "q");
             assert!(lock(&gaps.known).empty.len() <= KNOWN_MAX);
         }
         put(&gaps, 9, "q");
         for number in 0..100 {
-            gaps.found(stretch(&format!("b{number:05}"), "c"), 8);
+            gaps.found(stretch(&format!("b{number:05}"), "c"), Moment::of(8));
             put(&gaps, 9, &format!("b{number:05}x"));
             assert!(lock(&gaps.known).watched.len() <= WATCHED_MAX);
         }

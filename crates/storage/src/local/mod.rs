@@ -167,6 +167,8 @@ struct Shared<B: Backend> {
     queue: queue::Queue,
     records: Arc<cache::Records>,
     gaps: Arc<gaps::Gaps>,
+    /// Where nothing is alive; read past by [`Snapshot::scan_alive`](crate::Snapshot).
+    barren: Arc<gaps::Gaps>,
     tidy: tidy::Tidy,
     space: space::Space,
     counts: counts::Counts,
@@ -182,6 +184,7 @@ impl<B: Backend> Shared<B> {
             queue: queue::Queue::default(),
             records: Arc::new(cache::Records::new(options.cache_bytes)),
             gaps: Arc::new(gaps::Gaps::new(options.slow_scan)),
+            barren: Arc::new(gaps::Gaps::new(options.slow_scan)),
             tidy: tidy::Tidy::default(),
             space: space::Space::new(options.reserve_bytes),
             counts: counts::Counts::default(),
@@ -195,8 +198,9 @@ impl<B: Backend> Shared<B> {
         published: Arc<reader::Published<B::Rows>>,
         now: Second,
     ) -> reader::Reader<B::Rows> {
-        let (records, gaps) = (Arc::clone(&self.records), Arc::clone(&self.gaps));
-        reader::Reader { published, records, gaps, now }
+        let records = Arc::clone(&self.records);
+        let (gaps, barren) = (Arc::clone(&self.gaps), Arc::clone(&self.barren));
+        reader::Reader { published, records, gaps, barren, now }
     }
 
     fn free_bytes(&self) -> Option<u64> {

@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use super::backend::{Rows, Writes};
 use super::cache::Records;
-use super::gaps::{Ahead, Gaps, Look, Stretch, Watch};
+use super::gaps::{Ahead, Gaps, Look, Moment, Stretch, Watch};
 use super::system::{BUCKET_BYTES, Heads, physical};
 use crate::plan::fingerprint;
 use crate::{Bucket, Direction, Head, KEY_BYTES_MAX, KeyRange, Pair, Result, Second, Snapshot};
@@ -25,6 +25,7 @@ pub(super) struct Reader<R> {
     pub(super) published: Arc<Published<R>>,
     pub(super) records: Arc<Records>,
     pub(super) gaps: Arc<Gaps>,
+    pub(super) barren: Arc<Gaps>,
     pub(super) now: Second,
 }
 
@@ -38,25 +39,27 @@ impl<R: Rows> Reader<R> {
         direction: Direction,
         limit: usize,
     ) -> Result<Vec<Pair>> {
-        if range.start >= range.end || limit == 0 {
-            return Ok(Vec::new());
-        }
-        let (start, end) = (physical(bucket, &range.start), physical(bucket, &range.end));
-        let newer = writes.range(start.clone()..end.clone());
-        let mut merge = Merge { newer: Newer::new(newer, direction), pairs: Vec::new(), limit };
-        let generation = self.published.generation;
-        let _ = self.leap((start, end), direction, |stretch| {
-            let mut watch = Watch::new(&self.gaps, stretch, generation, direction);
-            let flow = self.visit(stretch, direction, |key, value| {
-                watch.met(&key);
-                merge.older(key, value)
-            })?;
-            if flow.is_continue() {
-                watch.ended();
-            }
-            Ok(flow)
+        collect(writes, (bucket, range), direction, limit, |stretch, merge| {
+            self.leap(stretch, direction, |part| self.merge(part, direction, merge))
+        })
+    }
+
+    /// Merges what is in a part of a stretch.
+    fn merge(
+        &self,
+        part: &Stretch,
+        direction: Direction,
+        merge: &mut Merge<'_>,
+    ) -> Result<ControlFlow<()>> {
+        let mut watch = Watch::new(&self.gaps, part, self.published.generation, direction);
+        let flow = self.visit(part, direction, |key, value| {
+            watch.met(&key);
+            merge.older(key, value)
         })?;
-        Ok(merge.finish())
+        if flow.is_continue() {
+            watch.ended();
+        }
+        Ok(flow)
     }
 
     /// Goes through the parts of a stretch in which there may be something.
@@ -64,20 +67,14 @@ impl<R: Rows> Reader<R> {
         &self,
         stretch: Stretch,
         direction: Direction,
-        mut through: impl FnMut(&Stretch) -> Result<ControlFlow<()>>,
+        through: impl FnMut(&Stretch) -> Result<ControlFlow<()>>,
     ) -> Result<ControlFlow<()>> {
-        let mut left = Some(stretch);
-        while let Some(stretch) = left {
-            let Ahead { part, rest } =
-                self.gaps.ahead(stretch, self.published.generation, direction);
-            left = rest;
-            if let Some(part) = part
-                && through(&part)?.is_break()
-            {
-                return Ok(ControlFlow::Break(()));
-            }
-        }
-        Ok(ControlFlow::Continue(()))
+        leap_over(&self.gaps, Moment::of(self.published.generation), stretch, direction, through)
+    }
+
+    /// This snapshot, with its time.
+    fn moment(&self) -> Moment {
+        Moment { generation: self.published.generation, now: self.now }
     }
 
     /// Visits all rows of a stretch, or those up to where the visitor stops.
@@ -166,9 +163,69 @@ impl<R: Rows> Snapshot for Reader<R> {
         self.merged(&Writes::new(), bucket, range, direction, limit)
     }
 
+    fn scan_alive(
+        &self,
+        bucket: Bucket,
+        range: &KeyRange,
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<Pair>> {
+        collect(&Writes::new(), (bucket, range), direction, limit, |stretch, merge| {
+            leap_over(&self.barren, self.moment(), stretch, direction, |part| {
+                self.leap(part.clone(), direction, |part| self.merge(part, direction, merge))
+            })
+        })
+    }
+
+    fn barren(&self, bucket: Bucket, range: &KeyRange) {
+        if range.start < range.end {
+            let stretch = (physical(bucket, &range.start), physical(bucket, &range.end));
+            self.barren.found(stretch, self.moment());
+        }
+    }
+
     fn generation(&self) -> u64 {
         self.published.generation
     }
+}
+
+/// Merges `writes` into what `walk` finds in a range.
+fn collect(
+    writes: &Writes,
+    (bucket, range): (Bucket, &KeyRange),
+    direction: Direction,
+    limit: usize,
+    walk: impl FnOnce(Stretch, &mut Merge<'_>) -> Result<ControlFlow<()>>,
+) -> Result<Vec<Pair>> {
+    if range.start >= range.end || limit == 0 {
+        return Ok(Vec::new());
+    }
+    let (start, end) = (physical(bucket, &range.start), physical(bucket, &range.end));
+    let newer = writes.range(start.clone()..end.clone());
+    let mut merge = Merge { newer: Newer::new(newer, direction), pairs: Vec::new(), limit };
+    let _ = walk((start, end), &mut merge)?;
+    Ok(merge.finish())
+}
+
+/// Goes through the parts of a stretch that are not known to hold nothing.
+fn leap_over(
+    gaps: &Gaps,
+    here: Moment,
+    stretch: Stretch,
+    direction: Direction,
+    mut through: impl FnMut(&Stretch) -> Result<ControlFlow<()>>,
+) -> Result<ControlFlow<()>> {
+    let mut left = Some(stretch);
+    while let Some(stretch) = left {
+        let Ahead { part, rest } = gaps.ahead(stretch, here, direction);
+        left = rest;
+        if let Some(part) = part
+            && through(&part)?.is_break()
+        {
+            return Ok(ControlFlow::Break(()));
+        }
+    }
+    Ok(ControlFlow::Continue(()))
 }
 
 /// Two ordered runs becoming one; the newer one has the last word on a key.

@@ -214,6 +214,7 @@ impl<B: Backend> Shared<B> {
             return Ok(0);
         }
         self.gaps.compare(generation, &writes);
+        self.barren.compare(generation, &writes);
         let prepared = self.backend.prepare();
         let applied = prepared.and_then(|()| self.backend.apply(writes, self.options.durability));
         let outcome = applied.and_then(|()| {

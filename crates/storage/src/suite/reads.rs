@@ -1,7 +1,7 @@
 //! What a snapshot shows, and in which order.
 
-use super::{Bench, Check, HERE, keys, range, scan};
-use crate::{Bucket, Direction, KeyRange};
+use super::{Bench, Check, HERE, START, keys, range, scan};
+use crate::{Bucket, Direction, KeyRange, Snapshot};
 
 pub(super) const CHECKS: &[Check] = &[
     a_snapshot_stays_as_it_was,
@@ -13,6 +13,7 @@ pub(super) const CHECKS: &[Check] = &[
     a_prefix_is_a_range,
     a_scan_stays_in_its_bucket,
     values_may_be_empty_and_large,
+    what_is_barren_is_left_out_until_something_is_put_there,
 ];
 
 fn a_snapshot_stays_as_it_was(bench: &Bench) {
@@ -112,4 +113,40 @@ fn values_may_be_empty_and_large(bench: &Bench) {
         assert_eq!(bench.get(HERE, "empty").as_deref(), Some(""));
         assert_eq!(bench.get(HERE, "large").as_ref(), Some(&large));
     }
+}
+
+fn what_is_barren_is_left_out_until_something_is_put_there(bench: &Bench) {
+    let alive = |snapshot: &dyn Snapshot, bucket, direction| {
+        keys(&snapshot.scan_alive(bucket, &range("", "z"), direction, 10).unwrap())
+    };
+    let forward = |snapshot: &dyn Snapshot| alive(snapshot, HERE, Direction::Forward);
+    for key in ["a", "b", "c", "d", "e"] {
+        bench.put(HERE, key, "1");
+        bench.put(Bucket(8), key, "1");
+    }
+    let earlier = bench.snapshot();
+    bench.setup.wall.set(START + 1);
+    let here = bench.snapshot();
+    assert_eq!(here.generation(), earlier.generation());
+    here.barren(HERE, &range("b", "d"));
+    here.barren(HERE, &range("e", "e"));
+    assert_eq!(forward(&*here), "a d e");
+    assert_eq!(alive(&*here, HERE, Direction::Backward), "e d a");
+    let two = here.scan_alive(HERE, &range("", "z"), Direction::Forward, 2).unwrap();
+    assert_eq!(keys(&two), "a d");
+    assert_eq!(scan(&*here, HERE, &range("", "z")), "a b c d e", "it is there all the same");
+    assert_eq!(forward(&*earlier), "a b c d e", "at this time it is alive");
+    assert_eq!(alive(&*here, Bucket(8), Direction::Forward), "a b c d e");
+
+    bench.put(HERE, "bb", "1");
+    assert_eq!(forward(&*bench.snapshot()), "a bb d e");
+    bench.put(HERE, "c", "2");
+    assert_eq!(forward(&*bench.snapshot()), "a bb c d e");
+    assert_eq!(forward(&*earlier), "a b c d e");
+
+    // Said of a snapshot after which something was put: nobody knows where.
+    let here = bench.snapshot();
+    bench.put(HERE, "dd", "1");
+    here.barren(HERE, &range("d", "z"));
+    assert_eq!(forward(&*bench.snapshot()), "a bb c d dd e");
 }

@@ -1,5 +1,5 @@
-//! The first items in the order of writing, when nine of ten were purged: what
-//! is gone stood before them.
+//! The first items in the order of writing, when nine of ten have expired, and
+//! when those were purged: what is gone stood before them.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -35,7 +35,8 @@ pub(super) fn run(data: Data, folder: PathBuf, report: &mut Report) -> Result<()
     let before = by_each(|path| cost(&side, path))?;
     let expired = side.data.count / 10 * 9;
     expire(&side, expired)?;
-    let waiting = by_each(|path| once(&side, path))?;
+    let met = by_each(|path| once(&side, path))?;
+    let waiting = by_each(|path| cost(&side, path))?;
     let purged = side.purge()?;
     if purged.abs_diff(expired) > expired / 100 {
         return Err(format!("{purged} items were purged, and not {expired}"));
@@ -52,6 +53,7 @@ pub(super) fn run(data: Data, folder: PathBuf, report: &mut Report) -> Result<()
         for (when, costs) in [
             (format!("{many} items, first time"), fresh),
             (format!("{many} items"), before),
+            (format!("{gone} expired and not purged, first time"), met),
             (format!("{gone} expired and not purged"), waiting),
             (format!("{gone} purged, first time"), first),
             (format!("{gone} purged"), after),
@@ -59,8 +61,10 @@ pub(super) fn run(data: Data, folder: PathBuf, report: &mut Report) -> Result<()
         ] {
             report.note(format!("{name}, {when}"), format!("{:.0} us", of(costs)));
         }
-        let ratio = of(after) / of(before);
-        report.judge(format!("{name}: after the purge"), ratio, "", Bar::AtMost(BAR));
+        for (when, costs) in [("before the purge", waiting), ("after the purge", after)] {
+            let ratio = of(costs) / of(before);
+            report.judge(format!("{name}: {when}"), ratio, "", Bar::AtMost(BAR));
+        }
     }
     side.close().map(|_| ())
 }

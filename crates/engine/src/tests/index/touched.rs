@@ -184,6 +184,7 @@ fn walked(server: &Server, name: &str) -> (usize, usize) {
     while let Some(page) = entries.page(7).unwrap() {
         alive += page.len();
     }
+    drop(entries);
     (alive, asked.1.into_inner())
 }
 

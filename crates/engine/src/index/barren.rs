@@ -1,0 +1,57 @@
+//! Rows in a row that are all dead.
+//!
+//! What waits for the purge stands in the way of whoever walks in the order of
+//! time: the oldest ten are behind all that has expired. A dead item stays dead,
+//! so a walk tells the store of long stretches in which nothing is alive, and the
+//! next one leaps over them.
+
+use dayfly_storage::{Bucket, Direction, KeyRange, Snapshot};
+
+/// As many dead rows in a row are worth to be known.
+const ROWS_MIN: usize = if cfg!(test) { 2 } else { 64 };
+
+/// What a walk has passed since it last met something alive.
+pub(super) struct Barren<'a> {
+    snapshot: &'a dyn Snapshot,
+    bucket: Bucket,
+    direction: Direction,
+    passed: Option<KeyRange>,
+    rows: usize,
+}
+
+impl<'a> Barren<'a> {
+    pub(super) fn new(snapshot: &'a dyn Snapshot, bucket: Bucket, direction: Direction) -> Self {
+        Barren { snapshot, bucket, direction, passed: None, rows: 0 }
+    }
+
+    /// The walk has read some rows, after which this much of `before` is left.
+    pub(super) fn walked(&mut self, before: KeyRange, left: &KeyRange, rows: usize, dead: usize) {
+        if dead < rows {
+            return self.tell();
+        }
+        let passed = match (self.direction, self.passed.take()) {
+            (Direction::Forward, None) => KeyRange { end: left.start.clone(), ..before },
+            (Direction::Forward, Some(passed)) => KeyRange { end: left.start.clone(), ..passed },
+            (Direction::Backward, None) => KeyRange { start: left.end.clone(), ..before },
+            (Direction::Backward, Some(passed)) => KeyRange { start: left.end.clone(), ..passed },
+        };
+        self.passed = Some(passed);
+        self.rows += rows;
+    }
+
+    /// Tells the store what was passed, if it was long.
+    fn tell(&mut self) {
+        let rows = std::mem::take(&mut self.rows);
+        if let Some(passed) = self.passed.take()
+            && rows >= ROWS_MIN
+        {
+            self.snapshot.barren(self.bucket, &passed);
+        }
+    }
+}
+
+impl Drop for Barren<'_> {
+    fn drop(&mut self) {
+        self.tell();
+    }
+}
