@@ -19,7 +19,7 @@ use bytes::Bytes;
 
 use super::backend::{Backend, Durability, Writes};
 use super::group::{Group, Overlay, settle};
-use super::reader::Published;
+use super::reader::{Published, Reader};
 use super::system::{self, Heads};
 use super::{Phase, Shared, Turn, instant, lock};
 use crate::{Error, Job, Result, Room};
@@ -73,7 +73,7 @@ impl<B: Backend> Shared<B> {
         {
             match job.room() {
                 Room::Grows if full => settle(job, Err(Error::Full)),
-                _ => group.add(bucket, job, &self.records.slots),
+                _ => group.add(bucket, job, &self.notes.records.slots),
             }
         }
         self.queue.leaves();
@@ -85,7 +85,7 @@ impl<B: Backend> Shared<B> {
         let published = state.published()?;
         turn.generation += 1;
         let now = state.clock.begin();
-        Ok(Group::new(self.reader(published, now), turn.generation, turn.opened))
+        Ok(Group::new(Reader { published, now }, turn.generation, turn.opened))
     }
 
     fn refuse_waiting(&self, error: &Error) {
@@ -113,8 +113,7 @@ impl<B: Backend> Shared<B> {
         for (bucket, head) in &heads {
             system::put_head(&mut writes, *bucket, head);
         }
-        self.gaps.compare(generation, &writes);
-        self.barren.compare(generation, &writes);
+        self.notes.compare(generation, &writes);
         let outcome = self.write_group(writes, started).and_then(|()| {
             self.publish(generation, |mut known| {
                 for (bucket, head) in heads {
@@ -175,7 +174,8 @@ impl<B: Backend> Shared<B> {
         let rows = self.backend.rows()?;
         let mut state = lock(&self.state);
         let known = state.published()?.heads.clone();
-        let published = Arc::new(Published { generation, heads: heads(known), rows });
+        let notes = Arc::clone(&self.notes);
+        let published = Arc::new(Published { generation, heads: heads(known), rows, notes });
         let before = std::mem::replace(&mut state.phase, Phase::Open(published));
         state.clock.published();
         drop(state);
@@ -233,9 +233,7 @@ impl<B: Backend> Shared<B> {
         }
         turn.opened = loaded.opened + 1;
         turn.generation += 1;
-        self.records.empty();
-        self.gaps.forget(turn.generation);
-        self.barren.forget(turn.generation);
+        self.notes.forget(turn.generation);
         let latest = loaded.heads.values().map(|head| head.ts).max().unwrap_or(0);
         let lease = {
             let clock = &mut lock(&self.state).clock;
@@ -247,7 +245,8 @@ impl<B: Backend> Shared<B> {
         system::put_lease(&mut writes, lease);
         self.backend.apply(writes, Durability::Sync)?;
         let (generation, heads) = (turn.generation, loaded.heads);
-        let published = Arc::new(Published { generation, heads, rows: self.backend.rows()? });
+        let (rows, notes) = (self.backend.rows()?, Arc::clone(&self.notes));
+        let published = Arc::new(Published { generation, heads, rows, notes });
         let mut state = lock(&self.state);
         state.clock.leased(lease);
         state.phase = Phase::Open(published);

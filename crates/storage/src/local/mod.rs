@@ -31,7 +31,7 @@ pub use backend::{Backend, Durability, Held, Rest, Rows, Visit, Writes};
 pub use space::Probe;
 
 use crate::clock::{Clock, SystemWall, Wall};
-use crate::{Error, Result, Second};
+use crate::{Error, Result};
 
 /// How much room a store keeps free by default.
 const RESERVE_BYTES: u64 = 64 * 1024 * 1024;
@@ -165,10 +165,7 @@ struct Shared<B: Backend> {
     state: Mutex<State<B::Rows>>,
     turn: Mutex<Turn<B::Rows>>,
     queue: queue::Queue,
-    records: Arc<cache::Records>,
-    gaps: Arc<gaps::Gaps>,
-    /// Where nothing is alive; read past by [`Snapshot::scan_alive`](crate::Snapshot).
-    barren: Arc<gaps::Gaps>,
+    notes: Arc<reader::Notes>,
     tidy: tidy::Tidy,
     space: space::Space,
     counts: counts::Counts,
@@ -182,25 +179,12 @@ impl<B: Backend> Shared<B> {
             state: Mutex::new(State { phase: Phase::Closed, clock }),
             turn: Mutex::new(Turn { group: None, generation: 0, opened: 0 }),
             queue: queue::Queue::default(),
-            records: Arc::new(cache::Records::new(options.cache_bytes)),
-            gaps: Arc::new(gaps::Gaps::new(options.slow_scan)),
-            barren: Arc::new(gaps::Gaps::new(options.slow_scan)),
+            notes: Arc::new(reader::Notes::new(options.cache_bytes, options.slow_scan)),
             tidy: tidy::Tidy::default(),
             space: space::Space::new(options.reserve_bytes),
             counts: counts::Counts::default(),
             options,
         }
-    }
-
-    /// What is published, for a reader at a time.
-    fn reader(
-        &self,
-        published: Arc<reader::Published<B::Rows>>,
-        now: Second,
-    ) -> reader::Reader<B::Rows> {
-        let records = Arc::clone(&self.records);
-        let (gaps, barren) = (Arc::clone(&self.gaps), Arc::clone(&self.barren));
-        reader::Reader { published, records, gaps, barren, now }
     }
 
     fn free_bytes(&self) -> Option<u64> {

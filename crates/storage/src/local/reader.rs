@@ -3,6 +3,7 @@
 use std::collections::btree_map;
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 
@@ -13,19 +14,48 @@ use super::system::{BUCKET_BYTES, Heads, physical};
 use crate::plan::fingerprint;
 use crate::{Bucket, Direction, Head, KEY_BYTES_MAX, KeyRange, Pair, Result, Second, Snapshot};
 
-/// Everything that one group made visible.
+/// What is known beside the rows, in memory, for all readers.
+pub(super) struct Notes {
+    pub(super) records: Records,
+    /// Where nothing is.
+    pub(super) gaps: Gaps,
+    /// Where nothing is alive.
+    barren: Gaps,
+}
+
+impl Notes {
+    pub(super) fn new(cache_bytes: u64, slow_scan: Duration) -> Notes {
+        let [gaps, barren] = [Gaps::new(slow_scan), Gaps::new(slow_scan)];
+        Notes { records: Records::new(cache_bytes), gaps, barren }
+    }
+
+    /// Before the writes of a generation are published.
+    pub(super) fn compare(&self, generation: u64, writes: &Writes) {
+        self.gaps.compare(generation, writes);
+        self.barren.compare(generation, writes);
+    }
+
+    /// Forgets everything but when each key was written: what is there as
+    /// `generation` was written elsewhere.
+    pub(super) fn forget(&self, generation: u64) {
+        self.records.empty();
+        self.gaps.forget(generation);
+        self.barren.forget(generation);
+    }
+}
+
+/// Everything that one group made visible. A reader holds this and nothing else
+/// that others count who holds it: each count is a wait for another core.
 pub(super) struct Published<R> {
     pub(super) generation: u64,
     pub(super) heads: Heads,
     pub(super) rows: R,
+    pub(super) notes: Arc<Notes>,
 }
 
 /// A snapshot: what is published, and the time that belongs to it.
 pub(super) struct Reader<R> {
     pub(super) published: Arc<Published<R>>,
-    pub(super) records: Arc<Records>,
-    pub(super) gaps: Arc<Gaps>,
-    pub(super) barren: Arc<Gaps>,
     pub(super) now: Second,
 }
 
@@ -51,7 +81,7 @@ impl<R: Rows> Reader<R> {
         direction: Direction,
         merge: &mut Merge<'_>,
     ) -> Result<ControlFlow<()>> {
-        let mut watch = Watch::new(&self.gaps, part, self.published.generation, direction);
+        let mut watch = Watch::new(&self.notes().gaps, part, self.published.generation, direction);
         let flow = self.visit(part, direction, |key, value| {
             watch.met(&key);
             merge.older(key, value)
@@ -69,7 +99,17 @@ impl<R: Rows> Reader<R> {
         direction: Direction,
         through: impl FnMut(&Stretch) -> Result<ControlFlow<()>>,
     ) -> Result<ControlFlow<()>> {
-        leap_over(&self.gaps, Moment::of(self.published.generation), stretch, direction, through)
+        leap_over(
+            &self.notes().gaps,
+            Moment::of(self.published.generation),
+            stretch,
+            direction,
+            through,
+        )
+    }
+
+    pub(super) fn notes(&self) -> &Notes {
+        &self.published.notes
     }
 
     /// This snapshot, with its time.
@@ -109,7 +149,7 @@ impl<R: Rows> Reader<R> {
         let generation = self.published.generation;
         let (start, end) = (physical(bucket, &range.start), physical(bucket, &range.end));
         let deleted = physical(bucket, deleted);
-        let mut look = Look::new(&self.gaps, generation, start.clone(), deleted);
+        let mut look = Look::new(&self.notes().gaps, generation, start.clone(), deleted);
         let flow = self.leap((start, end.clone()), Direction::Forward, |part| {
             self.visit(part, Direction::Forward, |key, _| look.met(&key))
         })?;
@@ -132,25 +172,29 @@ impl<R: Rows> Snapshot for Reader<R> {
     fn get(&self, bucket: Bucket, key: &[u8]) -> Result<Option<Bytes>> {
         let fingerprint = fingerprint(bucket, key);
         let generation = self.published.generation;
-        if let Some(value) = self.records.get(fingerprint, bucket, key, generation) {
+        if let Some(value) = self.notes().records.get(fingerprint, bucket, key, generation) {
             return Ok(Some(value));
         }
         let found = self.stored(bucket, key)?;
         if let Some(value) = &found {
-            self.records.keep(fingerprint, bucket, key, generation, value);
+            self.notes().records.keep(fingerprint, bucket, key, generation, value);
         }
         Ok(found)
     }
 
     fn get_once(&self, bucket: Bucket, key: &[u8]) -> Result<Option<Bytes>> {
-        let known =
-            self.records.get(fingerprint(bucket, key), bucket, key, self.published.generation);
+        let known = self.notes().records.get(
+            fingerprint(bucket, key),
+            bucket,
+            key,
+            self.published.generation,
+        );
         known.map_or_else(|| self.stored(bucket, key), |value| Ok(Some(value)))
     }
 
     /// Writers mark their slots before they are published.
     fn may_differ(&self, bucket: Bucket, key: &[u8], since: u64) -> bool {
-        self.records.slots.last_write(fingerprint(bucket, key)) > since
+        self.notes().records.slots.last_write(fingerprint(bucket, key)) > since
     }
 
     fn scan(
@@ -171,7 +215,7 @@ impl<R: Rows> Snapshot for Reader<R> {
         limit: usize,
     ) -> Result<Vec<Pair>> {
         collect(&Writes::new(), (bucket, range), direction, limit, |stretch, merge| {
-            leap_over(&self.barren, self.moment(), stretch, direction, |part| {
+            leap_over(&self.notes().barren, self.moment(), stretch, direction, |part| {
                 self.leap(part.clone(), direction, |part| self.merge(part, direction, merge))
             })
         })
@@ -180,7 +224,7 @@ impl<R: Rows> Snapshot for Reader<R> {
     fn barren(&self, bucket: Bucket, range: &KeyRange) {
         if range.start < range.end {
             let stretch = (physical(bucket, &range.start), physical(bucket, &range.end));
-            self.barren.found(stretch, self.moment());
+            self.notes().barren.found(stretch, self.moment());
         }
     }
 

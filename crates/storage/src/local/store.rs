@@ -34,7 +34,7 @@ impl<B: Backend> Store for Local<B> {
             let last = pairs.last().filter(|_| pairs.len() == limit);
             next = last.map(|(key, _)| [&key[..], &[0]].concat());
             for (key, _) in &pairs {
-                reader.records.slots.mark(fingerprint(bucket, key), generation);
+                reader.notes().records.slots.mark(fingerprint(bucket, key), generation);
             }
             let removed = pairs.iter().map(|(key, _)| (physical(bucket, key), None)).collect();
             Ok(Alone { writes: removed, forgets: false })
@@ -63,7 +63,7 @@ impl<B: Backend> Store for Local<B> {
     }
 
     fn emptied(&self, bucket: Bucket, emptied: &[Emptied]) {
-        let gaps = &self.shared.gaps;
+        let gaps = &self.shared.notes.gaps;
         let _probing = gaps.probe();
         for Emptied { range, deleted } in emptied {
             let watched = self.shared.watch(bucket, range);
@@ -92,11 +92,11 @@ impl<B: Backend> Store for Local<B> {
         Figures {
             disk_bytes: self.shared.backend.disk_bytes(),
             free_bytes: self.shared.free_bytes(),
-            cached_bytes: self.shared.records.bytes(),
+            cached_bytes: self.shared.notes.records.bytes(),
             rows: held.rows,
             deleted_rows: held.deleted,
-            slow_scans: self.shared.gaps.slow_count(),
-            empty_stretches: self.shared.gaps.count(),
+            slow_scans: self.shared.notes.gaps.slow_count(),
+            empty_stretches: self.shared.notes.gaps.count(),
             ..self.shared.counts.figures()
         }
     }
@@ -141,7 +141,7 @@ impl<B: Backend> Shared<B> {
                 let mut state = lock(&self.state);
                 match (state.published(), state.clock.now()) {
                     (Ok(published), Ok(now)) => {
-                        return Ok(self.reader(published, now));
+                        return Ok(Reader { published, now });
                     }
                     (Ok(_), Err(LeaseNeeded)) => true,
                     (Err(_), _) => false,
@@ -208,13 +208,12 @@ impl<B: Backend> Shared<B> {
         turn.generation += 1;
         let generation = turn.generation;
         let published = lock(&self.state).published()?;
-        let Alone { writes, forgets } = draw(&self.reader(published, 0), generation)?;
+        let Alone { writes, forgets } = draw(&Reader { published, now: 0 }, generation)?;
         let count = writes.len();
         if count == 0 {
             return Ok(0);
         }
-        self.gaps.compare(generation, &writes);
-        self.barren.compare(generation, &writes);
+        self.notes.compare(generation, &writes);
         let prepared = self.backend.prepare();
         let applied = prepared.and_then(|()| self.backend.apply(writes, self.options.durability));
         let outcome = applied.and_then(|()| {
@@ -228,8 +227,8 @@ impl<B: Backend> Shared<B> {
     fn watch(&self, bucket: Bucket, range: &KeyRange) -> Result<Reader<B::Rows>> {
         let _turn = lock(&self.turn);
         let published = lock(&self.state).published()?;
-        self.gaps.watch(Some((physical(bucket, &range.start), physical(bucket, &range.end))));
-        Ok(self.reader(published, 0))
+        self.notes.gaps.watch(Some((physical(bucket, &range.start), physical(bucket, &range.end))));
+        Ok(Reader { published, now: 0 })
     }
 
     /// Compacts while everything else goes on.
@@ -283,7 +282,7 @@ impl<B: Backend> Shared<B> {
         self.open()?;
         self.backend.tick();
         self.tidy.look(Sight {
-            slow_scans: self.gaps.slow_count(),
+            slow_scans: self.notes.gaps.slow_count(),
             written_bytes: self.counts.written_bytes(),
             held: self.backend.held(),
         });
