@@ -144,6 +144,12 @@ struct WatchedSnapshot {
     rows: Arc<AtomicUsize>,
 }
 
+impl WatchedSnapshot {
+    fn counted(&self, pairs: Result<Vec<Pair>>) -> Result<Vec<Pair>> {
+        pairs.inspect(|pairs| _ = self.rows.fetch_add(pairs.len(), Ordering::SeqCst))
+    }
+}
+
 impl Snapshot for WatchedSnapshot {
     fn now(&self) -> Second {
         self.inner.now()
@@ -164,9 +170,7 @@ impl Snapshot for WatchedSnapshot {
         direction: Direction,
         limit: usize,
     ) -> Result<Vec<Pair>> {
-        let pairs = self.inner.scan(bucket, range, direction, limit)?;
-        self.rows.fetch_add(pairs.len(), Ordering::SeqCst);
-        Ok(pairs)
+        self.counted(self.inner.scan(bucket, range, direction, limit))
     }
 
     fn scan_alive(
@@ -176,9 +180,7 @@ impl Snapshot for WatchedSnapshot {
         direction: Direction,
         limit: usize,
     ) -> Result<Vec<Pair>> {
-        let pairs = self.inner.scan_alive(bucket, range, direction, limit)?;
-        self.rows.fetch_add(pairs.len(), Ordering::SeqCst);
-        Ok(pairs)
+        self.counted(self.inner.scan_alive(bucket, range, direction, limit))
     }
 
     fn barren(&self, bucket: Bucket, range: &KeyRange) {

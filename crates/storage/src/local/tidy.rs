@@ -162,12 +162,14 @@ impl<B: Backend> Shared<B> {
     /// Compacts, if it is worth it. Returns whether it did.
     pub(super) fn tidy_up(&self) -> Result<bool> {
         let before = self.backend.held();
-        let is_new = {
+        {
             let mut wish = lock(&self.tidy.wish);
-            std::mem::take(&mut wish.is_unfinished) || before.deleted >= wish.left * 2
-        };
-        if !before.is_worth_compacting() || !is_new {
-            return Ok(false);
+            wish.is_unfinished &= before.is_worth_compacting();
+            let is_new = before.deleted >= wish.left * 2;
+            let may_finish = wish.is_unfinished && wish.is_quiet();
+            if !before.is_worth_compacting() || !is_new && !may_finish {
+                return Ok(false);
+            }
         }
         // It needs room before it gives any back.
         if self.space.is_full(|| self.free_bytes()) {
