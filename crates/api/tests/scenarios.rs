@@ -20,6 +20,7 @@
 //! background                     what the server does in the background, until it rests
 //! restart                        stop and start on the same data
 //! crash                          the process is killed, and started again
+//! reboot 5000                    the machine is, and its wall clock then shows this second
 //!
 //! POST /dbs/shop/colls           a request, signed with the primary key
 //! sign: none                     ... or `read-only`, `wrong`, `raw`, `rid`

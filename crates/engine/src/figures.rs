@@ -18,7 +18,7 @@ use dayfly_storage::{Bucket, Direction, Snapshot};
 use crate::catalog::{self, ContainerRecord};
 use crate::head::State;
 use crate::reply::storage_failed;
-use crate::{Engine, keys, ttl};
+use crate::{Engine, Shared, keys, ttl};
 
 /// How a container stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -150,6 +150,16 @@ impl Engine {
         let left_out = there.len().saturating_sub(containers.len());
         Ok(AllFigures { containers, left_out })
     }
+}
+
+/// How many items are dead and still there, in the first `limit` containers.
+pub(crate) fn dead_items(shared: &Shared, limit: usize) -> Result<u64> {
+    let snapshot = shared.store.snapshot().map_err(storage_failed)?;
+    let containers = named(&*snapshot, limit)?;
+    let mut dead = containers
+        .iter()
+        .map(|(_, record)| ttl::figures(&*snapshot, record).map(|figures| figures.dead.items));
+    dead.try_fold(0, |sum: u64, items| Ok(sum + items?))
 }
 
 /// The first `limit` containers, with their names.

@@ -458,7 +458,7 @@ impl Engine {
     /// Whether an operator paused the purge, in all containers or in some; and
     /// whether it rests because the clock may be wrong.
     pub fn purge_rests(&self) -> (bool, bool) {
-        (self.shared.purge.is_paused_somewhere(), self.shared.store.glance().purge_held)
+        (self.shared.purge.is_paused_somewhere(), self.shared.store.glance().purge_hold.is_some())
     }
 
     /// What the purge has done since the start.
@@ -530,6 +530,8 @@ fn clock_reply(outcome: Result<Reading, Refused>) -> Reply {
                 "frozen": reading.frozen,
                 "offsetSeconds": reading.offset_seconds,
                 "held": reading.held,
+                "behindSeconds": reading.behind_seconds,
+                "purgeHeld": reading.purge_hold.map(|hold| hold.to_string()),
             });
             Reply::ok(Success::new(200, body.to_string()), Timestamp(reading.now), 0.0)
         }

@@ -31,6 +31,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use dayfly_model::{Error, ErrorKind, Result, Timestamp};
+use dayfly_storage::clock::PurgeHold;
 use dayfly_storage::{Bucket, Second, commit_on};
 use serde_json::json;
 
@@ -44,11 +45,14 @@ use self::unit::{Cursor, Look, Part};
 use crate::index::Runs;
 use crate::index::rebuild::{self, Size, Turn};
 use crate::reply::{Reply, Success, storage_failed};
-use crate::{Shared, keys, stopped};
+use crate::{Shared, figures, keys, stopped};
 
 /// How often a run tries a unit again that failed, and what it rests before.
 const TRIES: usize = 3;
 const TRY_AGAIN: Duration = Duration::from_millis(50);
+
+/// How many containers are looked at to say how many expired items there are.
+const COUNTED_CONTAINERS: usize = 10_000;
 
 /// What the purge of a container is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,6 +112,8 @@ pub(crate) struct Purge {
     pacer: Box<dyn Pacer>,
     meter: Meter,
     paused: Mutex<Paused>,
+    /// Whether the log says that the purge is held.
+    told_held: AtomicBool,
     tally: Tally,
     stop: Stop,
 }
@@ -133,6 +139,7 @@ impl Default for Purge {
             pacer: Box::new(ByUsers),
             meter: Meter::default(),
             paused: Mutex::default(),
+            told_held: AtomicBool::new(false),
             tally: Tally::default(),
             stop: Stop::default(),
         }
@@ -226,7 +233,8 @@ fn remove_in_turn(shared: &Shared) -> Duration {
         look_at_all(shared, None);
     }
     let clock = shared.store.glance();
-    if clock.purge_held || purge.is_paused(None) {
+    tell_held(shared, clock.purge_hold);
+    if clock.purge_hold.is_some() || purge.is_paused(None) {
         return PERIOD;
     }
     let has_due = purge.deadlines.wake(clock.now);
@@ -399,8 +407,8 @@ pub(crate) fn all(shared: &Shared) -> Result<u64> {
 /// who waits. Works also while the purge is paused: the operator asked.
 pub(crate) fn run(shared: &Shared, container: Option<u32>, until: Timestamp) -> Reply {
     let purge = &shared.purge;
-    if shared.store.glance().purge_held {
-        return held().into();
+    if let Some(hold) = shared.store.glance().purge_hold {
+        return held(hold).into();
     }
     let before = purge.tally.purged_items(container);
     let outcome = buckets(shared, container)
@@ -423,8 +431,8 @@ fn drain(shared: &Shared, bucket: Bucket, until: Timestamp) -> Result<()> {
     let mut tries = TRIES;
     let mut steps = Steps::new(shared, bucket, until);
     loop {
-        if shared.store.glance().purge_held {
-            return Err(held());
+        if let Some(hold) = shared.store.glance().purge_hold {
+            return Err(held(hold));
         }
         let pace = awaited(&*purge.pacer, purge.load(shared, true));
         let rest = match steps.step(pace) {
@@ -442,12 +450,28 @@ fn drain(shared: &Shared, bucket: Bucket, until: Timestamp) -> Result<()> {
     }
 }
 
-fn held() -> Error {
-    Error::new(
-        ErrorKind::ServiceUnavailable,
-        "Nothing is purged while the clock may be wrong. Accept the clock, or set it right, then \
-         send the request again.",
-    )
+fn held(hold: PurgeHold) -> Error {
+    let what_to_do = "Accept it by POST {\"accept\":true} to /_admin/v1/clock, or set the clock \
+                      right, then send the request again.";
+    Error::new(ErrorKind::ServiceUnavailable, format!("{hold} {what_to_do}"))
+}
+
+/// Tells a person, once, what is kept on the disk because the clock may be
+/// wrong, so that there is time to set it right.
+fn tell_held(shared: &Shared, hold: Option<PurgeHold>) {
+    let was_told = shared.purge.told_held.swap(hold.is_some(), Ordering::Relaxed);
+    if was_told {
+        return;
+    }
+    let Some(hold) = hold else { return };
+    match figures::dead_items(shared, COUNTED_CONTAINERS) {
+        Ok(0) => tracing::info!("nothing is removed from the disk. {hold}"),
+        Ok(items) => tracing::warn!(
+            "{items} expired items are hidden, and are kept on the disk. {hold} GET \
+             /_admin/v1/clock tells how it stands"
+        ),
+        Err(error) => tracing::warn!(%error, "nothing is removed from the disk. {hold}"),
+    }
 }
 
 /// Stops the background purge of one container, or of all. Says whether it is
@@ -486,8 +510,8 @@ pub(crate) fn status(shared: &Shared, container: u32) -> PurgeStatus {
     let (items_per_second, failure) = purge.tally.state_of(container, clock.now);
     let (state, reason) = if purge.is_paused(Some(container)) {
         (PurgeState::Paused, Some("An operator paused it.".to_owned()))
-    } else if clock.purge_held {
-        (PurgeState::Held, Some("The clock may be wrong.".to_owned()))
+    } else if let Some(hold) = clock.purge_hold {
+        (PurgeState::Held, Some(hold.to_string()))
     } else if purge.deadlines.at_work().contains(&container) {
         (PurgeState::Running, failure)
     } else {

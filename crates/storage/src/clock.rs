@@ -19,9 +19,10 @@ mod watch;
 
 use std::sync::Arc;
 
-pub use wall::{HandWall, Look, SystemWall, Wall};
+pub use wall::{BootId, HandWall, Look, SystemWall, Wall};
 use watch::Watch;
 pub use watch::{AWAY_SECONDS, DOUBT_SECONDS, JUMP_SECONDS};
+pub(crate) use watch::{Anchor, Doubt};
 
 use crate::Second;
 
@@ -42,13 +43,47 @@ pub struct Reading {
     pub offset_seconds: u64,
     /// Whether an unexplained jump of the wall clock is being held.
     pub held: bool,
-    /// Whether nothing may be purged, because the clock may be wrong.
-    pub purge_held: bool,
+    /// Why nothing may be purged, if the clock may be wrong.
+    pub purge_hold: Option<PurgeHold>,
     /// How many jumps were held since the store was opened.
     pub jumps: u64,
     /// How far the wall clock is behind the store's time, which stands still
     /// until it has caught up.
     pub behind_seconds: u64,
+}
+
+/// Why nothing is to be removed from the disk. What has expired is hidden all
+/// the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PurgeHold {
+    /// Nothing explains the time that the wall clock shows.
+    Unproven {
+        /// How long it has to stand until it is believed.
+        seconds: u64,
+    },
+    /// The wall clock is behind the store's time: one of them is wrong.
+    Behind {
+        /// How far.
+        seconds: u64,
+    },
+}
+
+impl std::fmt::Display for PurgeHold {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            PurgeHold::Unproven { seconds } => write!(
+                f,
+                "The clock may be wrong: nothing explains the time it shows. What has expired is \
+                 removed when it has stood for another {seconds} seconds, or when it is accepted."
+            ),
+            PurgeHold::Behind { seconds } => write!(
+                f,
+                "The clock may be wrong, or was: it is {seconds} seconds behind the time that was \
+                 handed out. What has expired is removed when it has caught up, or when the time \
+                 is accepted."
+            ),
+        }
+    }
 }
 
 /// A way to move the clock: the test clock, but for [`Step::Accept`].
@@ -62,7 +97,8 @@ pub enum Step {
     Freeze,
     /// Run again, from where it stands.
     Run,
-    /// Believe the wall clock, if it is doubted.
+    /// Believe the wall clock, if it is doubted; and the store's time, if the
+    /// wall clock is behind it.
     Accept,
 }
 
@@ -78,7 +114,7 @@ pub enum Refused {
     },
     /// No calendar goes that far.
     TooFar,
-    /// Nobody doubts the wall clock.
+    /// Nobody doubts the clocks.
     NothingHeld,
     /// The store could not keep the new time.
     Storage(crate::Error),
@@ -107,6 +143,10 @@ pub(crate) struct Clock {
     in_flight: Option<Second>,
     test: TestClock,
     asked: bool,
+    /// The time that a person has accepted although the wall was behind it.
+    accepted: Second,
+    /// The doubt and the acceptance that are durable.
+    saved: (Doubt, Second),
     /// Whether the log says that time stands still.
     said_to_stand: bool,
 }
@@ -122,13 +162,20 @@ impl Clock {
             in_flight: None,
             test: TestClock::default(),
             asked: false,
+            accepted: 0,
+            saved: (Doubt::default(), 0),
             said_to_stand: false,
         }
     }
 
-    /// The store was opened, again perhaps, and `floor` is its last durable
-    /// time; 0 if it is new.
-    pub(crate) fn opened(&mut self, floor: Second, test: TestClock) {
+    /// The store was opened, and `floor` is its last durable time; 0 if it is
+    /// new. If it is opened again, because it had failed, this clock knows more
+    /// of the wall than the `anchor`.
+    pub(crate) fn opened(&mut self, floor: Second, test: TestClock, anchor: &Anchor) {
+        if self.floor == 0 {
+            self.watch.restore(anchor, self.wall.boot_id(), self.wall.look());
+            self.accepted = anchor.accepted;
+        }
         self.floor = self.floor.max(floor);
         self.ceiling = self.floor;
         self.in_flight = None;
@@ -181,11 +228,34 @@ impl Clock {
     }
 
     /// The lease that should be written before somebody needs it, if time was
-    /// asked for since the last one.
+    /// asked for since the last one; or because a doubt came or went, which is
+    /// stored with it.
     pub(crate) fn lease_due(&mut self) -> Option<Second> {
         // Looks also when nobody asked, so that a jump is seen when it happens.
         let near = self.wall().saturating_add(1) >= self.ceiling;
-        (self.asked && near && self.can_renew()).then(|| self.next_lease())
+        let is_due = self.asked && near && self.can_renew();
+        (is_due || self.doubts_anew()).then(|| self.next_lease())
+    }
+
+    /// What is to be stored with the next lease.
+    pub(crate) fn anchor(&mut self) -> Anchor {
+        let wall = self.wall();
+        let is_behind = self.is_behind(wall);
+        let Anchor { doubt, .. } = self.watch.anchor();
+        let doubt = Doubt { purge: doubt.purge || is_behind, ..doubt };
+        Anchor { doubt, accepted: self.accepted, ..self.watch.anchor() }
+    }
+
+    /// Whether there is a doubt that is not durable, or none any more.
+    fn doubts_anew(&mut self) -> bool {
+        let Anchor { doubt, accepted, .. } = self.anchor();
+        self.saved != (doubt, accepted)
+    }
+
+    /// Whether the wall is so far behind what was handed out that one of the
+    /// two is wrong, and nobody has said which.
+    fn is_behind(&self, wall: Second) -> bool {
+        self.floor.saturating_sub(wall) > JUMP_SECONDS && self.floor > self.accepted
     }
 
     /// Whether the next lease would reach further than the present one.
@@ -198,10 +268,11 @@ impl Clock {
         self.in_flight.is_some_and(|ts| ts > self.ceiling)
     }
 
-    /// `lease` is durable.
-    pub(crate) fn leased(&mut self, lease: Second) {
+    /// `lease` is durable, and `anchor` with it.
+    pub(crate) fn leased(&mut self, lease: Second, anchor: &Anchor) {
         self.ceiling = lease;
         self.asked = false;
+        self.saved = (anchor.doubt, anchor.accepted);
     }
 
     /// Hands out nothing past the floor until the next lease, and returns the
@@ -215,21 +286,34 @@ impl Clock {
     pub(crate) fn reading(&mut self, now: Second) -> Reading {
         let system = self.system();
         let wall = self.on_top_of(system);
+        let behind_seconds = self.floor.saturating_sub(wall);
+        let behind = PurgeHold::Behind { seconds: behind_seconds };
         Reading {
             now,
             frozen: self.test.frozen.is_some(),
             offset_seconds: wall.saturating_sub(system),
             held: self.watch.holds_jump(),
-            purge_held: self.watch.holds_purge(),
+            purge_hold: self.is_behind(wall).then_some(behind).or(self.watch.purge_hold()),
             jumps: self.watch.jumps(),
-            behind_seconds: self.floor.saturating_sub(wall),
+            behind_seconds,
         }
     }
 
-    /// A person says that the wall clock is right.
+    /// A person says that the wall clock is right; or, if it is behind what was
+    /// handed out, that what has expired by that may go.
     pub(crate) fn accept(&mut self) -> Result<(), Refused> {
-        let doubted = self.watch.accept(self.wall.look());
-        if doubted { Ok(()) } else { Err(Refused::NothingHeld) }
+        let mut doubted = self.watch.accept(self.wall.look());
+        let wall = self.wall();
+        if self.is_behind(wall) {
+            // After a crash the ceiling is the floor.
+            self.accepted = self.floor.max(self.ceiling);
+            doubted = true;
+        }
+        if !doubted {
+            return Err(Refused::NothingHeld);
+        }
+        tracing::warn!("the clock was accepted: nothing is held any more");
+        Ok(())
     }
 
     /// What the test clock would be after `step`, taken at `now`.
@@ -310,10 +394,20 @@ impl Clock {
     fn tell(&mut self, behind: u64) {
         if !self.said_to_stand && behind > LEASE_SECONDS {
             self.said_to_stand = true;
-            tracing::warn!(
-                "the system's clock is {behind} seconds behind the time that was handed out: time \
-                 stands still until it has caught up. If the clock is wrong, set it right"
-            );
+            if behind > JUMP_SECONDS {
+                tracing::warn!(
+                    "the system's clock is {behind} seconds behind the time that was handed out: \
+                     time stands still until it has caught up. What has expired by the later time \
+                     is hidden, but stays on the disk until then. If the clock is wrong, set it \
+                     right. If it is right, there is nothing to do; POST {{\"accept\":true}} to \
+                     /_admin/v1/clock removes what is hidden at once"
+                );
+            } else {
+                tracing::warn!(
+                    "the system's clock is {behind} seconds behind the time that was handed out: \
+                     time stands still until it has caught up"
+                );
+            }
         } else if self.said_to_stand && behind == 0 {
             self.said_to_stand = false;
             tracing::warn!("the system's clock has caught up: time goes on");

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use common::{Change, at, deletes, dump, get, put, submit};
-use dayfly_storage::clock::{AWAY_SECONDS, HandWall, Refused, Step, Wall};
+use dayfly_storage::clock::{HandWall, Refused, Step, Wall};
 use dayfly_storage::{
     Bucket, Direction, Durability, Embedded, EmbeddedOptions, Error, KeyRange, Local, LocalOptions,
     Store,
@@ -284,19 +284,70 @@ fn a_held_jump_is_not_stored() {
 }
 
 #[test]
-fn a_folder_found_after_weeks_holds_the_purge() {
+fn a_folder_found_after_another_boot_holds_the_purge() {
     let folder = tempfile::tempdir().unwrap();
     let wall = Arc::new(HandWall::at(5000));
     let open = || Local::open(folder.path(), at(&wall)).unwrap();
-    assert!(!open().glance().purge_held, "a new folder was held");
+    let is_held = |store: &Local<Embedded>| store.glance().purge_hold.is_some();
+    assert!(!is_held(&open()), "a new folder was held");
     wall.set(6000);
-    assert!(!open().glance().purge_held);
-    wall.set(8000 + AWAY_SECONDS);
+    assert!(!is_held(&open()), "the same boot explains it");
+    wall.reboot(8000);
+    for _ in 0..3 {
+        let store = open();
+        assert!(is_held(&store), "and remembers that it was");
+        let now = store.snapshot().unwrap().now();
+        assert!((8000..8007).contains(&now), "{now}");
+        wall.pass(1);
+    }
     let store = open();
-    assert!(store.glance().purge_held);
-    assert_eq!(store.snapshot().unwrap().now(), 8000 + AWAY_SECONDS);
     wall.pass(600);
-    assert!(!store.glance().purge_held);
+    assert!(!is_held(&store));
+}
+
+/// A clock that is set ahead while the server is down, or before it is killed.
+#[test]
+fn a_jump_over_a_restart_is_held() {
+    for stops in [true, false] {
+        let folder = tempfile::tempdir().unwrap();
+        let wall = Arc::new(HandWall::at(5000));
+        let open = || Local::open(folder.path(), at(&wall)).unwrap();
+        let store = open();
+        put(&store, HERE, "a", "1").unwrap();
+        if stops {
+            store.close().unwrap();
+            drop(store);
+            wall.jump(1_000_000);
+        } else {
+            wall.jump(1_000_000);
+            assert!(store.glance().held);
+            drop(store);
+        }
+        wall.pass(10);
+        let store = open();
+        let reading = store.glance();
+        assert!(reading.held && (5010..5020).contains(&reading.now), "{reading:?}");
+        wall.jump(5020);
+        assert_eq!(store.snapshot().unwrap().now(), 5020);
+        assert!(store.glance().purge_hold.is_some(), "it has just been set");
+        wall.pass(600);
+        assert!(store.glance().purge_hold.is_none());
+    }
+}
+
+#[test]
+fn what_was_accepted_is_accepted_after_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let wall = Arc::new(HandWall::at(50_000));
+    let open = || Local::open(folder.path(), at(&wall)).unwrap();
+    put(&open(), HERE, "a", "1").unwrap();
+    wall.jump(5000);
+    let store = open();
+    assert!(store.glance().purge_hold.is_some());
+    store.move_clock(Step::Accept).unwrap();
+    assert!(store.glance().purge_hold.is_none());
+    drop(store);
+    assert!(open().glance().purge_hold.is_none());
 }
 
 #[test]

@@ -85,6 +85,10 @@ impl Player {
             Act::Clock(second) => self.server.clock(*second),
             Act::Pass(seconds) => self.server.wall.pass(*seconds),
             Act::Jump(second) => self.server.wall.jump(*second),
+            Act::Reboot(second) => {
+                self.server.wall.reboot(*second);
+                self.server.crash();
+            }
             Act::Tick => self.server.tick(),
             Act::Purge => self.server.purge(),
             Act::Background => self.server.background(),

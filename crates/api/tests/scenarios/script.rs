@@ -23,6 +23,7 @@ pub(crate) enum Act {
     Background,
     Restart,
     Crash,
+    Reboot(u64),
     Request(Request),
     Keep { name: String, source: String },
 }
@@ -78,6 +79,7 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Step>, String> {
             ["background"] => Act::Background,
             ["restart"] => Act::Restart,
             ["crash"] => Act::Crash,
+            ["reboot", second] => Act::Reboot(number(line, second)?),
             ["let", name, "=", source] => {
                 Act::Keep { name: (*name).to_owned(), source: (*source).to_owned() }
             }

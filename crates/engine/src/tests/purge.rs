@@ -465,8 +465,8 @@ fn what_needs_many_units_goes_whole() {
 fn while_the_clock_may_be_wrong_nothing_is_purged() {
     let mut server = server(Some(-1));
     create(&server, 0..1, Some(5));
-    // Far ahead of what was stored: nobody knows what happened meanwhile.
-    server.clock(10_000_000);
+    // Another boot: nobody knows what happened meanwhile.
+    server.wall().reboot(10_000_000);
     server.crash(Crash::Kill);
     assert_eq!(server.turns(), 0);
     let status = server.engine().purge_status(1);

@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use dayfly_storage::clock::{Reading, Refused, Step};
+use dayfly_storage::clock::{PurgeHold, Reading, Refused, Step};
 use dayfly_storage::{
     Basis, Batch, Bucket, Cleared, Direction, Emptied, Error, Figures, Head, Job, KeyRange, Local,
     Memory, Pair, Result, Room, Second, Snapshot, Stamp, Store, Urgency,
@@ -260,7 +260,9 @@ impl Store for Watched {
 
     fn glance(&self) -> Reading {
         let glance = self.inner.glance();
-        Reading { purge_held: glance.purge_held || self.held.load(Ordering::SeqCst), ..glance }
+        let doubted = self.held.load(Ordering::SeqCst);
+        let hold = doubted.then_some(PurgeHold::Unproven { seconds: 1 });
+        Reading { purge_hold: glance.purge_hold.or(hold), ..glance }
     }
 
     fn move_clock(&self, step: Step) -> Result<Reading, Refused> {

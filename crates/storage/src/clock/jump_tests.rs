@@ -13,6 +13,7 @@ use super::tests::Test;
 use super::*;
 
 const YEAR: u64 = 365 * 24 * 60 * 60;
+const DAY: u64 = 24 * 60 * 60;
 const START: Second = 1_000_000;
 const WEEK: u64 = AWAY_SECONDS;
 
@@ -29,8 +30,10 @@ enum Happens {
     By(Step),
     /// The process is killed, and started so much later.
     Down(u64),
+    /// The machine is started again so much later, by its wall clock.
+    Reboot(u64),
 }
-use Happens::{Ahead, Back, By, Down, Pass};
+use Happens::{Ahead, Back, By, Down, Pass, Reboot};
 
 impl Test {
     fn happens(&mut self, what: Happens) {
@@ -43,7 +46,15 @@ impl Test {
                 self.wall.pass(seconds);
                 self.restart();
             }
+            Reboot(seconds) => {
+                self.wall.reboot(self.wall.seconds() + seconds);
+                self.restart();
+            }
         }
+    }
+
+    fn purge_is_held(&mut self) -> bool {
+        self.reading().purge_hold.is_some()
     }
 
     fn reading(&mut self) -> Reading {
@@ -274,43 +285,215 @@ fn a_group_has_the_held_time_and_a_held_lease() {
 fn a_tick_sees_the_jump_when_nobody_asks() {
     let mut test = Test::at(START);
     test.happens(Ahead(5000));
-    assert_eq!(test.clock.lease_due(), None);
+    test.tick();
     test.happens(Pass(600));
     // Ten minutes since the tick, not since somebody asked.
     assert_eq!(test.reading().now, START + 5600);
 }
 
-/// After a restart with the wall this far past the last stored time: whether
+#[test]
+fn a_doubt_is_stored_once_when_it_comes_and_once_when_it_goes() {
+    let mut test = Test::at(START);
+    test.now();
+    let doubts = |test: &Test| (test.anchor.doubt.jump, test.anchor.doubt.purge);
+    for (what, stored) in [
+        (Ahead(5000), (true, true)),
+        (Pass(1), (true, true)),
+        (Back(5000), (false, true)),
+        (Pass(600), (false, false)),
+        (Back(100), (false, true)),
+        (Pass(600), (false, false)),
+    ] {
+        test.happens(what);
+        test.tick();
+        assert_eq!(doubts(&test), stored, "{what:?}");
+        assert_eq!(test.clock.lease_due(), None, "{what:?}: it is stored again");
+    }
+}
+
+/// After another boot with the wall this far past the last stored time: whether
 /// the purge is held.
 #[test]
-fn a_wall_weeks_ahead_at_the_start_is_believed_but_holds_the_purge() {
-    for (away, held) in [(0, false), (WEEK, false), (WEEK + 1, true), (YEAR, true)] {
+fn a_wall_ahead_after_another_boot_is_believed_but_holds_the_purge() {
+    for (away, held) in [(0, false), (60, false), (61, true), (WEEK, true), (YEAR, true)] {
         let mut test = Test::at(START);
         test.now();
-        test.wall.set(test.lease + away);
+        test.wall.reboot(test.lease + away);
         test.restart();
         let reading = test.reading();
-        assert_eq!((reading.now, reading.purge_held), (START + 3 + away, held), "{away}");
+        assert_eq!(reading.now, START + 3 + away, "{away}");
+        assert_eq!(reading.purge_hold.is_some(), held, "{away}");
         assert!(!reading.held);
     }
+}
+
+#[test]
+fn in_the_same_boot_the_time_that_the_process_was_gone_is_explained() {
+    for away in [0, 61, WEEK, YEAR] {
+        let mut test = Test::at(START);
+        test.now();
+        test.happens(Down(away));
+        assert_eq!(test.reading().now, START + away.max(LEASE_SECONDS));
+        assert!(!test.reading().held);
+        assert!(!test.purge_is_held(), "{away}");
+    }
+}
+
+/// The wall jumps while the process is gone, and while a jump is held the
+/// process is killed: the same as if it had run.
+#[test]
+fn in_the_same_boot_a_jump_over_a_restart_is_held() {
+    for what in [[Ahead(7200), Down(0)], [Down(5), Ahead(7200)], [Ahead(7200), Pass(500)]] {
+        let mut test = Test::at(START);
+        test.now();
+        for what in what {
+            test.happens(what);
+            test.tick();
+        }
+        for _ in 0..3 {
+            test.happens(Down(10));
+            let reading = test.reading();
+            assert!(reading.held, "{what:?}");
+            assert!(reading.now < START + 600, "{what:?}: {reading:?}");
+        }
+        // A person has the ten minutes while the server runs.
+        test.happens(Pass(599));
+        assert!(test.reading().held, "{what:?}");
+        test.happens(Back(7200));
+        assert!(!test.reading().held, "{what:?}");
+        assert!(test.now() <= START + 1200, "{what:?}");
+        assert!(test.purge_is_held(), "{what:?}");
+        test.happens(Pass(600));
+        assert!(!test.purge_is_held(), "{what:?}");
+    }
+}
+
+#[test]
+fn a_boot_clock_that_fell_is_another_boot() {
+    let mut test = Test::at(START);
+    test.happens(Pass(5000));
+    test.now();
+    let anchor = Anchor { boot_id: Some(2), ..test.anchor };
+    test.wall.reboot(START + 5000 + 100);
+    test.anchor = anchor;
+    test.restart();
+    assert!(test.purge_is_held());
+}
+
+/// Found by an attack: start with a clock that is days ahead, stop as the log
+/// says, set the clock right, start. Everything was removed within seconds.
+#[test]
+fn what_a_wrong_clock_hid_is_not_removed_when_the_clock_was_set_right() {
+    for stops in [false, true] {
+        let mut test = Test::at(START);
+        test.now();
+        test.happens(Reboot(8 * DAY));
+        assert_eq!(test.now(), START + 8 * DAY);
+        assert!(test.purge_is_held());
+        test.happens(Back(8 * DAY));
+        test.tick();
+        if stops {
+            test.happens(Down(1));
+        }
+        for _ in 0..7 {
+            assert!(matches!(test.reading().purge_hold, Some(PurgeHold::Behind { .. })));
+            let passed = test.now() - START - 8 * DAY;
+            assert!(passed <= LEASE_SECONDS, "{passed}");
+            test.happens(Pass(DAY));
+            test.tick();
+            test.happens(Down(0));
+        }
+        // Now the right clock says so, too.
+        test.happens(Pass(DAY + 600));
+        assert!(!test.purge_is_held());
+    }
+}
+
+#[test]
+fn what_a_person_accepts_is_removed_at_once_and_stays_accepted() {
+    let mut test = Test::at(START);
+    test.now();
+    test.happens(Back(DAY));
+    assert!(test.purge_is_held());
+    let now = test.now();
+    assert_eq!(test.step(Step::Accept), Ok(now));
+    for what in [Pass(10), Down(10), Reboot(10)] {
+        test.happens(what);
+        assert!(!test.purge_is_held(), "{what:?}");
+    }
+    assert_eq!(test.step(Step::Accept), Err(Refused::NothingHeld));
+    // Only for that time: what is handed out later is doubted again.
+    test.happens(Pass(2 * DAY));
+    test.now();
+    test.happens(Back(DAY));
+    assert!(test.purge_is_held());
+}
+
+#[test]
+fn a_wall_that_was_set_back_and_returns_holds_the_purge() {
+    let mut test = Test::at(START);
+    test.now();
+    for (what, held) in [
+        (Back(5000), true),
+        (Ahead(5000), true),
+        (Pass(599), true),
+        (Pass(1), false),
+        (Back(5000), true),
+        (Pass(4939), true),
+        // It has caught up by itself.
+        (Pass(1), false),
+    ] {
+        test.happens(what);
+        test.tick();
+        assert_eq!(test.purge_is_held(), held, "{what:?}");
+    }
+}
+
+#[test]
+fn a_doubt_is_open_again_after_another_boot() {
+    // The start was doubted, and is at once started again.
+    let mut test = Test::at(START);
+    test.now();
+    test.happens(Reboot(YEAR));
+    test.now();
+    for what in [Reboot(1), Down(1), Pass(300), Reboot(0), Pass(3), Pass(599)] {
+        test.happens(what);
+        assert!(test.purge_is_held(), "{what:?}");
+    }
+    test.happens(Pass(1));
+    assert!(!test.purge_is_held());
+
+    // A jump was held.
+    let mut test = Test::at(START);
+    test.now();
+    test.happens(Ahead(YEAR));
+    test.tick();
+    for what in [Reboot(10), Reboot(10), Pass(100)] {
+        test.happens(what);
+        let reading = test.reading();
+        assert!(reading.held && reading.now < START + 200, "{what:?}: {reading:?}");
+    }
+    test.happens(Pass(600));
+    assert!(test.now() >= START + YEAR);
 }
 
 /// As on a machine that learns the time only after the server has started.
 #[test]
 fn a_wall_behind_the_stored_time_at_the_start_is_no_measure() {
-    for (past, held) in [(0, false), (5000, false), (WEEK, false), (WEEK + 1, true)] {
+    for past in [0, 60, 61, WEEK + 1] {
         let mut test = Test::at(START);
         test.now();
-        test.wall.set(0);
+        test.wall.reboot(0);
         test.restart();
         for what in [Pass(10), Ahead(1000), Pass(10)] {
             test.happens(what);
             assert_eq!(test.reading().now, START + 3);
+            assert!(test.purge_is_held());
         }
         test.wall.jump(START + 3 + past);
         let reading = test.reading();
         assert_eq!((reading.now, reading.held), (START + 3 + past, false), "{past}");
-        assert_eq!(reading.purge_held, held, "{past}");
+        assert!(reading.purge_hold.is_some(), "{past}");
         // From now on it is.
         test.happens(Ahead(61));
         assert!(test.reading().held, "{past}");
@@ -321,30 +504,30 @@ fn a_wall_behind_the_stored_time_at_the_start_is_no_measure() {
 fn the_purge_goes_on_after_ten_minutes_or_when_told() {
     let away = || {
         let mut test = Test::at(START);
-        test.wall.set(START + YEAR);
+        test.wall.reboot(START + YEAR);
         test.restart();
         test
     };
     let mut test = away();
     for (what, held) in [(Pass(599), true), (Pass(1), false), (Pass(1), false)] {
         test.happens(what);
-        assert_eq!(test.reading().purge_held, held, "{what:?}");
+        assert_eq!(test.purge_is_held(), held, "{what:?}");
     }
     assert_eq!(test.step(Step::Accept), Err(Refused::NothingHeld));
 
     let mut test = away();
     assert_eq!(test.step(Step::Accept), Ok(START + YEAR));
-    assert!(!test.reading().purge_held);
+    assert!(!test.purge_is_held());
 }
 
 #[test]
 fn a_new_store_and_a_store_opened_again_hold_no_purge() {
     let mut test = Test::at(START + YEAR);
-    assert!(!test.reading().purge_held);
+    assert!(!test.purge_is_held());
     // Behind the contract, after a failure, when nobody had asked for long.
     test.wall.pass(YEAR);
-    test.clock.opened(test.lease, TestClock::default());
-    assert!(!test.reading().purge_held);
+    test.clock.opened(test.lease, TestClock::default(), &test.anchor);
+    assert!(!test.purge_is_held());
 }
 
 #[test]
@@ -352,11 +535,14 @@ fn a_moved_test_clock_holds_no_purge_at_the_start() {
     let mut test = Test::at(START);
     test.step(Step::Advance(YEAR)).unwrap();
     test.restart();
-    assert!(!test.reading().purge_held);
+    assert!(!test.purge_is_held());
     test.step(Step::Freeze).unwrap();
     test.wall.set(START + 3 * YEAR);
     test.restart();
-    assert!(!test.reading().purge_held);
+    assert!(!test.purge_is_held());
+    test.wall.reboot(START + 4 * YEAR);
+    test.restart();
+    assert!(!test.purge_is_held());
 }
 
 #[test]
@@ -405,6 +591,153 @@ proptest! {
             prop_assert!(gained <= 60 || stood, "{what:?}: ahead by {gained}");
             lead += gained.max(0);
         }
+    }
+}
+
+/// What happens to a machine whose clock may be wrong, and to its server.
+#[derive(Clone, Copy, Debug)]
+enum Life {
+    /// The server runs for so long.
+    Runs(u64),
+    /// Somebody sets the clock wrong, by so much against the true time.
+    SetWrong(i64),
+    /// Somebody sets it right.
+    SetRight,
+    /// The server is killed, and started so much later; the clock may have been
+    /// set meanwhile.
+    Killed(u64, Option<i64>),
+    /// The machine is started so much later, and its clock is then wrong by so
+    /// much.
+    Rebooted(u64, i64),
+}
+
+/// A machine, the true time, and an operator who does what the log says.
+struct Machine {
+    test: Test,
+    truth: Second,
+    /// How long the server has run with a wrong clock that it has told of.
+    told_for: u64,
+    /// Whether the operator stops the server to set the clock.
+    stops_first: bool,
+}
+
+impl Machine {
+    fn new() -> Self {
+        let mut test = Test::at(START);
+        test.now();
+        Machine { test, truth: START, told_for: 0, stops_first: false }
+    }
+
+    fn lives(&mut self, life: Life) {
+        match life {
+            Life::Runs(seconds) => self.runs(seconds),
+            Life::SetWrong(error) => self.set(error),
+            Life::SetRight => self.set(0),
+            Life::Killed(seconds, error) => {
+                self.truth += seconds;
+                self.test.wall.pass(seconds);
+                if let Some(error) = error {
+                    self.set(error);
+                }
+                self.test.restart();
+                self.told_for = 0;
+            }
+            Life::Rebooted(seconds, error) => {
+                self.truth += seconds;
+                self.test.wall.reboot(self.truth.saturating_add_signed(error));
+                self.test.restart();
+                self.told_for = 0;
+            }
+        }
+    }
+
+    /// The server runs, and looks every few minutes. The operator acts before the
+    /// ten minutes are over that the log gives.
+    fn runs(&mut self, seconds: u64) {
+        for seconds in
+            std::iter::repeat_n(200, usize::try_from(seconds / 200).unwrap()).chain([seconds % 200])
+        {
+            let reading = self.test.reading();
+            let is_told = reading.held || reading.purge_hold.is_some();
+            if is_told && self.test.wall.seconds() > self.truth {
+                if self.told_for + seconds >= DOUBT_SECONDS {
+                    let stop = Life::Killed(1, Some(0));
+                    self.lives(if self.stops_first { stop } else { Life::SetRight });
+                }
+                self.told_for += seconds;
+            } else {
+                self.told_for = 0;
+            }
+            self.truth += seconds;
+            self.test.wall.pass(seconds);
+            self.test.tick();
+        }
+    }
+
+    fn set(&mut self, error: i64) {
+        let second = self.truth.saturating_add_signed(error);
+        if self.test.wall.seconds() != second {
+            self.test.wall.jump(second);
+            self.told_for = 0;
+        }
+    }
+
+    /// What the purge would remove now was dead by the true time, but for what a
+    /// clock may be wrong without anybody's knowing.
+    fn removes_only_the_dead(&mut self) -> Result<(), String> {
+        let reading = self.test.reading();
+        let wrong = reading.now.saturating_sub(self.truth);
+        if reading.purge_hold.is_none() && wrong > JUMP_SECONDS + LEASE_SECONDS {
+            return Err(format!("the purge goes on {wrong} seconds ahead: {reading:?}"));
+        }
+        Ok(())
+    }
+}
+
+/// Clocks are wrong by more than anybody would overlook.
+fn error() -> impl Strategy<Value = i64> {
+    prop_oneof![Just(0), Just(8 * 86_400), 200..100_000_i64, -100_000..-200_i64]
+}
+
+fn life() -> impl Strategy<Value = Life> {
+    prop_oneof![
+        5 => (0_u64..2000).prop_map(Life::Runs),
+        1 => Just(Life::Runs(100_000)),
+        2 => error().prop_map(Life::SetWrong),
+        1 => Just(Life::SetRight),
+        2 => (0_u64..1000, prop::option::of(error())).prop_map(|(s, e)| Life::Killed(s, e)),
+        2 => (0_u64..1000, error()).prop_map(|(s, e)| Life::Rebooted(s, e)),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    /// Whatever happens to clocks, machines and servers: while an operator does
+    /// what the log says, nothing is removed by a clock that was wrong, time does
+    /// not fall, and once the clock is right for long enough all is as it was.
+    #[test]
+    fn nothing_is_removed_by_a_clock_that_turns_out_wrong(
+        lives in prop::collection::vec((life(), any::<bool>()), 1..40),
+        stops_first in any::<bool>(),
+    ) {
+        let mut machine = Machine { stops_first, ..Machine::new() };
+        let mut now = machine.test.now();
+        for (life, ticks) in lives {
+            machine.lives(life);
+            prop_assert_eq!(machine.removes_only_the_dead(), Ok(()), "{:?}", life);
+            prop_assert!(machine.test.now() >= now);
+            now = machine.test.now();
+            if ticks {
+                machine.test.tick();
+                prop_assert_eq!(machine.removes_only_the_dead(), Ok(()), "{:?}, later", life);
+            }
+        }
+        machine.lives(Life::SetRight);
+        machine.runs(now.saturating_sub(machine.truth) + 3 * DOUBT_SECONDS);
+        let reading = machine.test.reading();
+        prop_assert_eq!(reading.now, machine.truth);
+        prop_assert_eq!((reading.held, reading.purge_hold), (false, None));
     }
 }
 
@@ -476,20 +809,27 @@ fn a_person_is_told_once_of_each_thing_that_happens() {
         &[Ahead(5000), Pass(300), Pass(300)],
         &[jumped, "the jump of the system's clock has stood for ten minutes"],
     );
-    logs(
-        &[Ahead(5000), By(Step::Accept)],
-        &[jumped, "the jump of the system's clock was accepted"],
-    );
+    logs(&[Ahead(5000), By(Step::Accept)], &[jumped, "the clock was accepted"]);
 
     let away = "the system's clock is 31536000 seconds past the last time that was stored";
-    logs(&[Down(WEEK), Down(1)], &[]);
+    logs(&[Down(YEAR), Down(1), Reboot(WEEK)], &[]);
+    logs(&[Reboot(YEAR + LEASE_SECONDS), Pass(599), Pass(1)], &[away]);
+    logs(&[Reboot(YEAR + LEASE_SECONDS), By(Step::Accept)], &[away, "the clock was accepted"]);
     logs(
-        &[Down(YEAR + LEASE_SECONDS), Pass(599), Pass(1)],
-        &[away, "the time of the start has stood for ten minutes"],
+        &[Reboot(YEAR + LEASE_SECONDS), Down(1)],
+        &[away, "the system's clock was doubted when the server was last stopped"],
     );
     logs(
-        &[Down(YEAR + LEASE_SECONDS), By(Step::Accept)],
-        &[away, "the time of the start was accepted"],
+        &[Back(100), By(Step::Accept)],
+        &["the system's clock is 100 seconds behind", "the clock was accepted"],
+    );
+    logs(
+        &[Back(100), Ahead(100)],
+        &[
+            "the system's clock is 100 seconds behind",
+            "the system's clock was set back, and is again where it was",
+            "the system's clock has caught up",
+        ],
     );
 }
 

@@ -8,6 +8,7 @@ pub(super) struct Test {
     pub(super) wall: Arc<HandWall>,
     pub(super) clock: Clock,
     pub(super) lease: Second,
+    pub(super) anchor: Anchor,
 }
 
 impl Test {
@@ -15,7 +16,7 @@ impl Test {
     pub(super) fn at(second: Second) -> Self {
         let wall = Arc::new(HandWall::at(second));
         let clock = Clock::new(wall.clone());
-        let mut test = Test { wall, clock, lease: 0 };
+        let mut test = Test { wall, clock, lease: 0, anchor: Anchor::default() };
         test.restart();
         test
     }
@@ -24,13 +25,27 @@ impl Test {
     pub(super) fn restart(&mut self) {
         let test = self.clock.test();
         self.clock = Clock::new(self.wall.clone());
-        self.clock.opened(self.lease, test);
+        self.clock.opened(self.lease, test, &self.anchor);
         self.renew();
     }
 
     fn renew(&mut self) {
         self.lease = self.clock.next_lease();
-        self.clock.leased(self.lease);
+        self.leased();
+    }
+
+    /// The lease is durable, and what is stored with it.
+    fn leased(&mut self) {
+        self.anchor = self.clock.anchor();
+        self.clock.leased(self.lease, &self.anchor);
+    }
+
+    /// What a store does about once a second.
+    pub(super) fn tick(&mut self) {
+        if let Some(lease) = self.clock.lease_due() {
+            self.lease = lease;
+            self.leased();
+        }
     }
 
     /// The time, after a lease if one is needed.
@@ -53,7 +68,7 @@ impl Test {
         let now = self.now();
         let test = self.clock.after(step, now)?;
         self.lease = self.clock.lease_after(test);
-        self.clock.leased(self.lease);
+        self.leased();
         self.clock.moved(test);
         Ok(self.now())
     }
@@ -248,7 +263,7 @@ fn nobody_sees_a_time_past_a_freeze_that_is_on_its_way() {
     // Not durable yet, so the clock runs, but not past the lease to come.
     test.wall.set(1001);
     assert_eq!(test.clock.now(), Err(LeaseNeeded));
-    test.clock.leased(lease);
+    test.clock.leased(lease, &Anchor::default());
     test.clock.moved(frozen);
     assert_eq!(test.clock.now(), Ok(1000));
 }

@@ -13,6 +13,9 @@ const BOOT: ClockId = ClockId::Boottime;
 #[cfg(not(target_os = "linux"))]
 const BOOT: ClockId = ClockId::Monotonic;
 
+/// Names one boot of one machine.
+pub type BootId = u128;
+
 /// What both clocks show at one instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Look {
@@ -34,6 +37,10 @@ pub trait Wall: Send + Sync {
     /// Both clocks.
     fn look(&self) -> Look;
 
+    /// Which boot the boot clock counts from. Looks with the same one can be
+    /// compared, also those of another process.
+    fn boot_id(&self) -> Option<BootId>;
+
     /// Seconds since 1970.
     fn seconds(&self) -> Second {
         self.look().wall
@@ -54,6 +61,11 @@ impl Wall for SystemWall {
         Look { wall: self.seconds(), boot }
     }
 
+    fn boot_id(&self) -> Option<BootId> {
+        let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+        BootId::from_str_radix(&text.trim().replace('-', ""), 16).ok()
+    }
+
     #[expect(clippy::disallowed_methods, reason = "see above")]
     fn seconds(&self) -> Second {
         let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
@@ -63,41 +75,58 @@ impl Wall for SystemWall {
 
 /// Clocks that show what they are told, also when that is in the past.
 #[derive(Debug, Default)]
-pub struct HandWall(Mutex<Look>);
+pub struct HandWall(Mutex<Hands>);
+
+#[derive(Debug, Default)]
+struct Hands {
+    look: Look,
+    boot_id: BootId,
+}
 
 impl HandWall {
     /// A wall clock that shows `second`.
     pub fn at(second: Second) -> Self {
-        HandWall(Mutex::new(Look { wall: second, boot: 0 }))
+        HandWall(Mutex::new(Hands { look: Look { wall: second, boot: 0 }, boot_id: 1 }))
     }
 
     /// Time passes until the wall clock shows `second`. If that is in the past,
     /// the wall clock was set back.
     pub fn set(&self, second: Second) {
-        let mut look = self.lock();
+        let look = &mut self.lock().look;
         look.boot += second.saturating_sub(look.wall);
         look.wall = second;
     }
 
     /// Time passes.
     pub fn pass(&self, seconds: u64) {
-        let mut look = self.lock();
+        let look = &mut self.lock().look;
         look.boot += seconds;
         look.wall += seconds;
     }
 
     /// The wall clock is set to `second`, and no time passes.
     pub fn jump(&self, second: Second) {
-        self.lock().wall = second;
+        self.lock().look.wall = second;
     }
 
-    fn lock(&self) -> MutexGuard<'_, Look> {
+    /// The machine is started again, and its wall clock shows `second`.
+    pub fn reboot(&self, second: Second) {
+        let mut hands = self.lock();
+        hands.look = Look { wall: second, boot: 0 };
+        hands.boot_id += 1;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Hands> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Wall for HandWall {
     fn look(&self) -> Look {
-        *self.lock()
+        self.lock().look
+    }
+
+    fn boot_id(&self) -> Option<BootId> {
+        Some(self.lock().boot_id)
     }
 }

@@ -17,53 +17,122 @@
 //! that was set back is no measure before it has caught up: when it returns to
 //! where it was, that is no jump.
 //!
-//! Nothing explains a jump while the process was down. If the wall is more than
-//! a week past the last stored time, it is believed, but for ten minutes
-//! nothing should be removed from the disk.
+//! What is hidden can still be got back from the disk by a person, so removing
+//! is judged more strictly than hiding: whenever the wall was set by more than a
+//! minute, ahead or back, nothing should be removed before it has run for ten
+//! minutes without that.
+//!
+//! **Over a restart** the last looks are kept beside the lease ([`Anchor`]). In
+//! the same boot of the machine they are the measure, as if the process had
+//! never been gone. After another boot nothing explains the time that has
+//! passed: the wall is believed, but if it is more than a minute past the last
+//! stored time, nothing should be removed for ten minutes, in which a machine
+//! usually learns the time. A doubt that was open is open again: a jump that
+//! was held is held, and the ten minutes begin anew, because a person should
+//! have them while the server runs and says so.
 
-use super::wall::Look;
+use super::PurgeHold;
+use super::wall::{BootId, Look};
 use crate::Second;
 
-/// How far ahead of its boot clock a wall clock may get between two looks.
+/// How far ahead of its boot clock a wall clock may get between two looks, and
+/// how far it may be behind the store's time before something must be wrong.
 pub const JUMP_SECONDS: u64 = 60;
 
 /// How long a doubt lasts if nobody answers it.
 pub const DOUBT_SECONDS: u64 = 600;
 
-/// How long a store may have been closed before its first look is doubted.
+/// How long a store may have been closed before a person is warned of it.
 pub const AWAY_SECONDS: u64 = 7 * 24 * 60 * 60;
+
+/// By what the next opening measures the wall clock; stored with each lease.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Anchor {
+    /// Of which boot the looks are, if that can be told.
+    pub(crate) boot_id: Option<BootId>,
+    /// The last look that was believed.
+    pub(crate) good: Option<Look>,
+    /// The last look.
+    pub(crate) last: Option<Look>,
+    /// What was doubted.
+    pub(crate) doubt: Doubt,
+    /// The time that a person has accepted although the wall was behind it.
+    pub(crate) accepted: Second,
+}
+
+/// What is not resolved yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Doubt {
+    /// Whether a jump is held.
+    pub(crate) jump: bool,
+    /// Whether nothing may be removed.
+    pub(crate) purge: bool,
+}
 
 /// What the last looks at the wall clock came to.
 #[derive(Debug, Default)]
 pub(super) struct Watch {
+    boot_id: Option<BootId>,
     /// The last look that was believed, and did not show a wall set back.
     good: Option<Look>,
+    /// The last look.
+    last: Option<Look>,
     /// The look at which the jump that is held was first seen.
     held: Option<Look>,
     /// When, on the boot clock, the purge may go on.
     purge_held_until: Option<u64>,
+    /// What an earlier opening left open, until the first good look.
+    left: Doubt,
     jumps: u64,
 }
 
 impl Watch {
+    /// Goes on where `anchor` was stored.
+    pub(super) fn restore(&mut self, anchor: &Anchor, boot_id: Option<BootId>, look: Look) {
+        self.boot_id = boot_id;
+        self.left = anchor.doubt;
+        let is_same = boot_id.is_some() && boot_id == anchor.boot_id;
+        if !is_same || anchor.last.is_some_and(|last| last.boot > look.boot) {
+            return;
+        }
+        (self.good, self.last) = (anchor.good, anchor.last);
+        // A jump shows again by itself, against the good look.
+        if self.good.is_some() && std::mem::take(&mut self.left).purge {
+            self.hold_purge(look);
+            tracing::warn!(
+                "the system's clock was doubted when the server was last stopped: {TEN_MINUTES}"
+            );
+        }
+    }
+
     /// Whether there is no good look yet.
     pub(super) fn is_new(&self) -> bool {
         self.good.is_none()
     }
 
-    /// The first good look, `away` seconds after the last time that was stored;
-    /// 0 in a new store.
+    /// The first good look of this boot, `away` seconds after the last time
+    /// that was stored; 0 in a new store.
     pub(super) fn begin(&mut self, look: Look, away: u64) {
         self.good = Some(look);
-        if away > AWAY_SECONDS {
-            self.purge_held_until = Some(look.boot.saturating_add(DOUBT_SECONDS));
-            tracing::warn!(
-                "the system's clock is {away} seconds past the last time that was stored: for ten \
-                 minutes expired items are hidden, but not removed. If the clock is wrong, stop \
-                 the server before that, while everything is on the disk. If it is right, there \
-                 is nothing to do; POST {{\"accept\":true}} to /_admin/v1/clock lets the purge go \
-                 on at once"
-            );
+        let left = std::mem::take(&mut self.left);
+        if left.jump && away > JUMP_SECONDS {
+            // The stored time was right, as far as anybody knows; of what came
+            // after it nobody knows how much has passed.
+            self.good = Some(Look { wall: look.wall.saturating_sub(away), ..look });
+        } else if left.purge || away > JUMP_SECONDS {
+            self.hold_purge(look);
+            self.last = Some(look);
+            if left.purge || away > AWAY_SECONDS {
+                tracing::warn!(
+                    "the system's clock is {away} seconds past the last time that was stored, and \
+                     nothing explains it: {TEN_MINUTES}"
+                );
+            } else {
+                tracing::info!(
+                    "the machine was started since the server last ran: nothing is removed from \
+                     the disk before its clock has stood for ten minutes"
+                );
+            }
         }
     }
 
@@ -71,7 +140,12 @@ impl Watch {
     pub(super) fn believe(&mut self, look: Look) -> Second {
         if self.purge_held_until.is_some_and(|until| look.boot >= until) {
             self.purge_held_until = None;
-            tracing::warn!("the time of the start has stood for ten minutes: the purge goes on");
+            tracing::info!("the system's clock has run for ten minutes: the purge goes on");
+        }
+        let was_set = self.was_set(look);
+        self.last = Some(look);
+        if was_set {
+            self.hold_purge(look);
         }
         let Some(good) = self.good else { return look.wall };
         let expected = good.wall_at(look.boot);
@@ -86,11 +160,20 @@ impl Watch {
             );
         } else if self.held.take().is_some() {
             tracing::warn!("the system's clock came back from its jump; nothing was lost");
+        } else if was_set && look.wall >= good.wall {
+            tracing::warn!(
+                "the system's clock was set back, and is again where it was before: {TEN_MINUTES}"
+            );
         }
         if look.wall >= good.wall {
             self.good = Some(look);
         }
         look.wall
+    }
+
+    /// Whether somebody set the wall since the last look.
+    fn was_set(&self, look: Look) -> bool {
+        self.last.is_some_and(|last| look.wall.abs_diff(last.wall_at(look.boot)) > JUMP_SECONDS)
     }
 
     /// Whether a jump that `look` shows is held, or else it has stood long
@@ -108,28 +191,45 @@ impl Watch {
             None => tracing::warn!(
                 "the system's clock jumped {ahead} seconds ahead, and that time has not passed: \
                  the jump is held, and time goes on without it. If the clock is wrong, set it \
-                 back. If it is right, POST {{\"accept\":true}} to /_admin/v1/clock, or wait: \
-                 after ten minutes it is taken as right, and what has expired by then is gone"
+                 back, also if you stop the server meanwhile. If it is right, POST \
+                 {{\"accept\":true}} to /_admin/v1/clock, or wait: after ten minutes it is taken \
+                 as right, and what has expired by then is gone"
             ),
         }
         self.held = Some(look);
+        self.hold_purge(look);
         self.jumps += 1;
         true
+    }
+
+    fn hold_purge(&mut self, look: Look) {
+        self.purge_held_until = Some(look.boot.saturating_add(DOUBT_SECONDS));
     }
 
     /// A person says that the wall clock is right. `false`: nobody doubted it.
     pub(super) fn accept(&mut self, look: Look) -> bool {
         self.believe(look);
+        let doubted = self.doubt() != Doubt::default();
         if self.held.take().is_some() {
             self.good = Some(look);
-            tracing::warn!("the jump of the system's clock was accepted");
-        } else if self.purge_held_until.is_some() {
-            tracing::warn!("the time of the start was accepted: the purge goes on");
-        } else {
-            return false;
         }
+        self.left = Doubt::default();
         self.purge_held_until = None;
-        true
+        doubted
+    }
+
+    /// What is not resolved yet.
+    pub(super) fn doubt(&self) -> Doubt {
+        Doubt {
+            jump: self.held.is_some() || self.left.jump,
+            purge: self.purge_held_until.is_some() || self.left.purge,
+        }
+    }
+
+    /// What is to be stored of all this.
+    pub(super) fn anchor(&self) -> Anchor {
+        let Watch { boot_id, good, last, .. } = *self;
+        Anchor { boot_id, good, last, doubt: self.doubt(), accepted: 0 }
     }
 
     /// Whether a jump is held.
@@ -137,9 +237,15 @@ impl Watch {
         self.held.is_some()
     }
 
-    /// Whether nothing should be purged yet.
-    pub(super) fn holds_purge(&self) -> bool {
-        self.purge_held_until.is_some()
+    /// Why nothing should be purged yet, at the last look.
+    pub(super) fn purge_hold(&self) -> Option<PurgeHold> {
+        if self.left.purge {
+            // Counted from the first good look on.
+            return Some(PurgeHold::Unproven { seconds: DOUBT_SECONDS });
+        }
+        let until = self.purge_held_until?;
+        let boot = self.last.map_or(0, |last| last.boot);
+        Some(PurgeHold::Unproven { seconds: until.saturating_sub(boot) })
     }
 
     /// How many jumps were held so far.
@@ -147,3 +253,10 @@ impl Watch {
         self.jumps
     }
 }
+
+/// What a person may do about a hold of the purge.
+const TEN_MINUTES: &str = "for ten minutes expired items are hidden, but not removed from the \
+    disk. If the clock is wrong, stop the server before that, set the clock right and start again: \
+    everything is on the disk until the right clock has passed what the wrong one showed. If it \
+    is right, there is nothing to do; POST {\"accept\":true} to /_admin/v1/clock lets the purge go \
+    on at once";

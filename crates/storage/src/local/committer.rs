@@ -138,9 +138,9 @@ impl<B: Backend> Shared<B> {
     /// Writes the group's rows, and the lease with them. A group that wrote
     /// nothing is written only if its time needs a lease.
     fn write_group(&self, mut writes: Writes, started: Instant) -> Result<()> {
-        let (lease, later, needed) = {
+        let (lease, anchor, later, needed) = {
             let clock = &mut lock(&self.state).clock;
-            (clock.next_lease(), clock.can_renew(), clock.group_needs_lease())
+            (clock.next_lease(), clock.anchor(), clock.can_renew(), clock.group_needs_lease())
         };
         if writes.is_empty() && !needed {
             return Ok(());
@@ -150,7 +150,7 @@ impl<B: Backend> Shared<B> {
         let durability = if needed { Durability::Sync } else { self.options.durability };
         let renews = durability == Durability::Sync && later;
         if renews {
-            system::put_lease(&mut writes, lease);
+            system::put_lease(&mut writes, lease, &anchor);
         }
         let row_bytes = |(key, value): (&Vec<u8>, &Option<Bytes>)| {
             key.len() + value.as_ref().map_or(0, Bytes::len)
@@ -160,7 +160,7 @@ impl<B: Backend> Shared<B> {
         self.counts.wrote(bytes as u64, started.elapsed());
         self.queue.synced();
         if renews {
-            lock(&self.state).clock.leased(lease);
+            lock(&self.state).clock.leased(lease, &anchor);
         }
         Ok(())
     }
@@ -235,20 +235,21 @@ impl<B: Backend> Shared<B> {
         turn.generation += 1;
         self.notes.forget(turn.generation);
         let latest = loaded.heads.values().map(|head| head.ts).max().unwrap_or(0);
-        let lease = {
+        let (lease, anchor) = {
             let clock = &mut lock(&self.state).clock;
-            clock.opened(loaded.lease.max(latest), loaded.test.unwrap_or_default());
-            clock.next_lease()
+            let floor = loaded.lease.max(latest);
+            clock.opened(floor, loaded.test.unwrap_or_default(), &loaded.anchor);
+            (clock.next_lease(), clock.anchor())
         };
         let mut writes = Writes::new();
         system::put_opened(&mut writes, turn.opened);
-        system::put_lease(&mut writes, lease);
+        system::put_lease(&mut writes, lease, &anchor);
         self.backend.apply(writes, Durability::Sync)?;
         let (generation, heads) = (turn.generation, loaded.heads);
         let (rows, notes) = (self.backend.rows()?, Arc::clone(&self.notes));
         let published = Arc::new(Published { generation, heads, rows, notes });
         let mut state = lock(&self.state);
-        state.clock.leased(lease);
+        state.clock.leased(lease, &anchor);
         state.phase = Phase::Open(published);
         Ok(())
     }

@@ -179,14 +179,18 @@ impl<B: Backend> Shared<B> {
         lease: Second,
         mut writes: Writes,
     ) -> Result<()> {
-        lock(&self.state).published()?;
-        system::put_lease(&mut writes, lease);
+        let anchor = {
+            let mut state = lock(&self.state);
+            state.published()?;
+            state.clock.anchor()
+        };
+        system::put_lease(&mut writes, lease, &anchor);
         if let Err(error) = self.backend.apply(writes, Durability::Sync) {
             self.failed(turn, error.clone());
             return Err(error);
         }
         self.queue.synced();
-        lock(&self.state).clock.leased(lease);
+        lock(&self.state).clock.leased(lease, &anchor);
         Ok(())
     }
 
@@ -265,11 +269,15 @@ impl<B: Backend> Shared<B> {
             }
             let now = clock.now().unwrap_or(now);
             let test = clock.after(step, now)?;
-            (test != clock.test()).then(|| (test, clock.lease_after(test)))
+            let is_moved = test != clock.test();
+            // What was accepted is accepted over a restart, too.
+            (is_moved || step == Step::Accept).then(|| (test, is_moved, clock.lease_after(test)))
         };
-        if let Some((test, lease)) = change {
+        if let Some((test, is_moved, lease)) = change {
             let mut writes = Writes::new();
-            system::put_test_clock(&mut writes, test);
+            if is_moved {
+                system::put_test_clock(&mut writes, test);
+            }
             self.write_lease(&mut turn, lease, writes).map_err(Refused::Storage)?;
             lock(&self.state).clock.moved(test);
         }

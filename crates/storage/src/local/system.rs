@@ -3,6 +3,7 @@
 //! ```text
 //! head   <bucket:8>   lsn:8 ts:8 state
 //! clock  lease        the floor of the clock at the next opening:8
+//! clock  anchor       boot id:16, looks, doubts: what measures the clock then
 //! clock  test         offset:8 frozen:1 at:8, once the clock was moved
 //! opened              how often the store was opened:4
 //! ```
@@ -15,7 +16,7 @@ use std::ops::ControlFlow;
 use bytes::Bytes;
 
 use super::backend::{Rows, Writes};
-use crate::clock::TestClock;
+use crate::clock::{Anchor, Doubt, Look, TestClock};
 use crate::{Bucket, Direction, Error, Head, Result, Second};
 
 /// The bucket that holds these rows; nobody else may write there.
@@ -23,6 +24,7 @@ pub(super) const SYSTEM: Bucket = Bucket(u64::MAX);
 
 const HEAD: &[u8] = b"head";
 const LEASE: &[u8] = b"clock lease";
+const ANCHOR: &[u8] = b"clock anchor";
 const TEST_CLOCK: &[u8] = b"clock test";
 const OPENED: &[u8] = b"opened";
 
@@ -66,6 +68,7 @@ pub(super) fn physical(bucket: Bucket, key: &[u8]) -> Vec<u8> {
 pub(super) struct Loaded {
     pub(super) heads: Heads,
     pub(super) lease: Second,
+    pub(super) anchor: Anchor,
     pub(super) test: Option<TestClock>,
     pub(super) opened: u32,
 }
@@ -76,6 +79,9 @@ pub(super) fn load(rows: &impl Rows) -> Result<Loaded> {
     let mut loaded = Loaded { heads: heads(rows)?, ..Loaded::default() };
     if let Some(row) = get(LEASE)? {
         loaded.lease = Second::from_be_bytes(fixed(&row, "lease")?);
+    }
+    if let Some(row) = get(ANCHOR)? {
+        loaded.anchor = read_anchor(&row)?;
     }
     if let Some(row) = get(TEST_CLOCK)? {
         loaded.test = Some(read_test_clock(&row)?);
@@ -98,9 +104,48 @@ pub(super) fn delete_head(writes: &mut Writes, bucket: Bucket) {
     writes.insert(head_key(bucket), None);
 }
 
-pub(super) fn put_lease(writes: &mut Writes, lease: Second) {
+/// A lease is never without what measures the clock that it was made by.
+pub(super) fn put_lease(writes: &mut Writes, lease: Second, anchor: &Anchor) {
     let row = Bytes::copy_from_slice(&lease.to_be_bytes());
     writes.insert(physical(SYSTEM, LEASE), Some(row));
+    writes.insert(physical(SYSTEM, ANCHOR), Some(anchor_row(anchor)));
+}
+
+/// `flags:1 boot id:16 good wall:8 boot:8 last wall:8 boot:8 accepted:8`; what is
+/// absent is 0, and its flag is not set.
+fn anchor_row(anchor: &Anchor) -> Bytes {
+    let Anchor { boot_id, good, last, doubt, accepted } = *anchor;
+    let flags = [boot_id.is_some(), good.is_some(), last.is_some(), doubt.jump, doubt.purge];
+    let flags = flags.iter().rev().fold(0_u8, |flags, flag| flags << 1 | u8::from(*flag));
+    let mut row = vec![flags];
+    row.extend_from_slice(&boot_id.unwrap_or(0).to_be_bytes());
+    for look in [good, last] {
+        let Look { wall, boot } = look.unwrap_or_default();
+        row.extend_from_slice(&wall.to_be_bytes());
+        row.extend_from_slice(&boot.to_be_bytes());
+    }
+    row.extend_from_slice(&accepted.to_be_bytes());
+    row.into()
+}
+
+fn read_anchor(row: &[u8]) -> Result<Anchor> {
+    let damaged = || Error::Corrupt("the row of the clock's anchor".to_owned());
+    let ([flags], rest) = row.split_first_chunk::<1>().ok_or_else(damaged)?;
+    let (boot_id, rest) = rest.split_first_chunk::<16>().ok_or_else(damaged)?;
+    let (numbers, []) = rest.as_chunks::<8>() else { return Err(damaged()) };
+    let &[good_wall, good_boot, last_wall, last_boot, accepted] = numbers else {
+        return Err(damaged());
+    };
+    let is_set = |bit: u8| flags & (1 << bit) != 0;
+    let number = u64::from_be_bytes;
+    let look = |wall, boot| Look { wall: number(wall), boot: number(boot) };
+    Ok(Anchor {
+        boot_id: is_set(0).then(|| u128::from_be_bytes(*boot_id)),
+        good: is_set(1).then(|| look(good_wall, good_boot)),
+        last: is_set(2).then(|| look(last_wall, last_boot)),
+        doubt: Doubt { jump: is_set(3), purge: is_set(4) },
+        accepted: number(accepted),
+    })
 }
 
 pub(super) fn put_opened(writes: &mut Writes, opened: u32) {

@@ -72,7 +72,7 @@ fn the_test_clock_moves_and_freezes(bench: &Bench) {
         frozen,
         offset_seconds,
         held: false,
-        purge_held: false,
+        purge_hold: None,
         jumps: 0,
         behind_seconds: 0,
     };
