@@ -11,6 +11,7 @@
 //! | a property twice                   | the last value, in the first place    |
 //! | an integer of 64 bits              | kept exactly                          |
 //! | another number                     | the nearest double; `1.0` becomes `1` |
+//! | a zero with a minus                | `0`                                   |
 //! | a number too large for a double    | refused                               |
 //! | half of a surrogate pair           | refused                               |
 //! | more than 128 levels               | refused                               |
@@ -167,12 +168,12 @@ pub fn number_text(number: f64) -> String {
 }
 
 /// The integer that a double stands for, as far as doubles count one by one.
+/// That of a zero with a minus is 0.
 fn whole(number: f64) -> Option<i64> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     let integral = number.fract() == 0.0 && number.abs() < EXACT;
-    let negative_zero = number == 0.0 && number.is_sign_negative();
     #[expect(clippy::cast_possible_truncation, reason = "below 2^53 and whole")]
-    (integral && !negative_zero).then_some(number as i64)
+    integral.then_some(number as i64)
 }
 
 fn invalid(reason: impl fmt::Display) -> Error {

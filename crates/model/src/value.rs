@@ -230,15 +230,14 @@ impl Number {
         }
     }
 
-    /// The number with a minus before it.
+    /// The number with a minus before it; of zero, zero.
     pub fn negated(self) -> Number {
         match self {
-            Number::Integer(0) => Number::Double(-0.0),
             Number::Integer(value) => {
                 value.checked_neg().map_or(Number::Double(-LEAST), Number::Integer)
             }
             Number::Double(value) if -value == LEAST => Number::Integer(i64::MIN),
-            Number::Double(value) => Number::Double(-value),
+            Number::Double(value) => Number::Double(0.0 - value),
         }
     }
 

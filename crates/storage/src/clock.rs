@@ -13,6 +13,7 @@
 //!   lease is the floor, so no restart can hand out an earlier time. It follows
 //!   the wall and never the floor, so that crashes do not push time ahead.
 //! - While a group of commits is in flight, `now` is at most their time.
+//! - At [`LAST_SECOND`] time stands still, however it got there.
 
 mod wall;
 mod watch;
@@ -223,7 +224,7 @@ impl Clock {
     /// What the next lease is to be; the present one if time stands still.
     pub(crate) fn next_lease(&mut self) -> Second {
         let reach = if self.test.frozen.is_some() { 0 } else { LEASE_SECONDS };
-        let ahead = self.wall().saturating_add(reach);
+        let ahead = self.wall().saturating_add(reach).min(LAST_SECOND);
         ahead.max(self.ceiling).max(self.floor).max(self.in_flight.unwrap_or(0))
     }
 
@@ -386,7 +387,8 @@ impl Clock {
 
     /// The test clock, on top of the system's.
     fn on_top_of(&self, system: Second) -> Second {
-        self.test.frozen.unwrap_or_else(|| system.saturating_add_signed(self.test.offset))
+        let runs = || system.saturating_add_signed(self.test.offset).min(LAST_SECOND);
+        self.test.frozen.unwrap_or_else(runs)
     }
 
     /// Tells a person when time begins to stand still, and when it goes on.

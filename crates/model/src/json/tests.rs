@@ -24,7 +24,8 @@ fn texts_that_are_taken() {
         (r#"{"a":18446744073709551615}"#, r#"{"a":18446744073709551615}"#),
         (r#"{"a":18446744073709551616}"#, r#"{"a":1.8446744073709552e+19}"#),
         (r#"{"a":1.0,"b":1e3,"c":-2.50,"d":1e300}"#, r#"{"a":1,"b":1000,"c":-2.5,"d":1e+300}"#),
-        (r#"{"a":-0.0,"b":1e-400}"#, r#"{"a":-0.0,"b":0}"#),
+        (r#"{"a":1e-400,"b":[-0,-0.0,-0e5,-1e-400]}"#, r#"{"a":0,"b":[0,0,0,0]}"#),
+        (r#"{"a":"-0","-0.0":-0,"a":-0.5}"#, r#"{"a":-0.5,"-0.0":0}"#),
         (r#"{"a":1,"a":2}"#, r#"{"a":2}"#),
         (r#"{"a":1,"b":2,"\u0061":3}"#, r#"{"a":3,"b":2}"#),
         (
@@ -132,7 +133,7 @@ fn values_are_found_by_name_and_by_path() {
 fn numbers_are_written_in_their_short_form() {
     for (number, text) in [
         (0.0, "0"),
-        (-0.0, "-0.0"),
+        (-0.0, "0"),
         (1.0, "1"),
         (-1.5, "-1.5"),
         (9_007_199_254_740_991.0, "9007199254740991"),
@@ -184,6 +185,14 @@ proptest! {
         let read: Value = serde_json::from_str(&text).unwrap();
         prop_assert!(same(&read, &expected), "{text}");
         prop_assert_eq!(compact(&text).unwrap(), text);
+    }
+
+    /// However a zero is spelled, it is stored without a minus.
+    #[test]
+    fn no_zero_has_a_minus(zero in "-0(\\.0{1,9})?([eE][+-]?[0-9]{1,3})?", white in "[ \n]?", list in any::<bool>()) {
+        let (open, close) = if list { ("[1,", ",-1]") } else { ("", "") };
+        let text = format!("{{\"a\":{white}{open}{zero}{close}}}");
+        prop_assert_eq!(compact(&text).unwrap(), format!("{{\"a\":{open}0{close}}}"));
     }
 
     #[test]

@@ -276,3 +276,24 @@ fn the_end_of_time_is_not_passed() {
     assert_eq!(test.step(Step::To(LAST_SECOND)), Ok(LAST_SECOND));
     assert_eq!(test.step(Step::Advance(1)), Err(Refused::TooFar));
 }
+
+#[test]
+fn a_clock_that_runs_stands_still_at_the_end_of_time() {
+    // Moved there by hand, and where the system's clock says so.
+    let mut moved = Test::at(1000);
+    assert_eq!(moved.step(Step::To(LAST_SECOND - 1)), Ok(LAST_SECOND - 1));
+    for mut test in [moved, Test::at(LAST_SECOND - 1)] {
+        assert!(test.lease <= LAST_SECOND);
+        for _ in 0..3 {
+            test.wall.pass(1);
+            assert_eq!(test.clock.begin(), LAST_SECOND);
+            test.clock.abandoned();
+            assert_eq!(test.now(), LAST_SECOND);
+            assert_eq!(test.clock.glance(), LAST_SECOND);
+            assert_eq!(test.lease, LAST_SECOND);
+            assert_eq!(test.clock.lease_due(), None);
+        }
+        test.restart();
+        assert_eq!(test.now(), LAST_SECOND);
+    }
+}
