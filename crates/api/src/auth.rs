@@ -3,12 +3,15 @@
 //! A client signs the verb, the type of the resource, the link to it and the
 //! date. SDKs differ in how they write the link: decoded or as it stands in
 //! the path, in full or, for RIDs, only the last one in lower case. Any of
-//! them is good. Nothing of the key shows in how long a comparison takes.
+//! them is good, the last one where the whole path is RIDs: a RID says what it
+//! is in, a name does not. Nothing of the key shows in how long a comparison
+//! takes.
 
 use std::borrow::Cow;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use dayfly_model::rid::{self, OfferRid};
 use dayfly_model::{Error, ErrorKind, Result, Timestamp};
 use hmac::{Hmac, KeyInit, Mac};
 use http::HeaderName;
@@ -255,7 +258,9 @@ impl Signed<'_> {
                 || (self.is_partition_key_delete()
                     && key.signed(&self.payload("partitionkey", link), signature))
         };
-        good(&self.decoded_link()) || good(&self.raw_link()) || good(&self.rid_link())
+        good(&self.decoded_link())
+            || good(&self.raw_link())
+            || self.rid_link().is_some_and(|link| good(&link))
     }
 
     fn payload(&self, kind: &str, link: &str) -> String {
@@ -309,9 +314,16 @@ impl Signed<'_> {
         join(segments.take(self.depth()))
     }
 
-    fn rid_link(&self) -> String {
-        let last = self.depth().checked_sub(1).and_then(|at| self.segments.get(at));
-        last.map(|rid| rid.to_ascii_lowercase()).unwrap_or_default()
+    /// If everything is named by its RID.
+    fn rid_link(&self) -> Option<String> {
+        let path = self.segments.get(..self.depth())?;
+        let (last, first) = (path.last()?, path.first()?);
+        let is_rid = if first == "offers" {
+            OfferRid::parse(last).is_some()
+        } else {
+            rid::is_line(path.iter().skip(1).step_by(2).map(AsRef::as_ref))
+        };
+        is_rid.then(|| last.to_ascii_lowercase())
     }
 }
 

@@ -1,7 +1,8 @@
 //! Which databases and containers there are, and how a request finds them.
 //!
-//! A request names its container by name or by RID; the name is tried first,
-//! so that a database called like a RID still works. What was found is kept
+//! A request names its container by name or by RID; the RID is tried first, so
+//! that no name takes over the links of another database. One called like a RID
+//! that nobody has still works (see `databases.rs`). What was found is kept
 //! parsed, and used again while the catalog has not changed: a request that
 //! meets a known container reads nothing.
 
@@ -279,13 +280,21 @@ pub(crate) fn find_database<V: CatalogView + ?Sized>(
     view: &V,
     segment: &str,
 ) -> Result<Option<Found<Database>>> {
-    if let Some(database) = read(view, &keys::database(segment))? {
-        return Ok(Some(Found { value: database, by_rid: false }));
+    if let Some(value) = database_with_rid(view, segment)? {
+        return Ok(Some(Found { value, by_rid: true }));
     }
-    let Some(DatabaseRid(number)) = DatabaseRid::parse(segment) else { return Ok(None) };
+    let database = read(view, &keys::database(segment))?;
+    Ok(database.map(|value| Found { value, by_rid: false }))
+}
+
+/// The database with this RID.
+pub(crate) fn database_with_rid<V: CatalogView + ?Sized>(
+    view: &V,
+    rid: &str,
+) -> Result<Option<Database>> {
+    let Some(DatabaseRid(number)) = DatabaseRid::parse(rid) else { return Ok(None) };
     let Some(name) = text(view, &keys::database_name(number))? else { return Ok(None) };
-    let database = read(view, &keys::database(&name))?;
-    Ok(database.map(|value| Found { value, by_rid: true }))
+    read(view, &keys::database(&name))
 }
 
 /// The database called `segment`; it must be there.
@@ -420,4 +429,47 @@ fn same(known: &ContainerRecord, record: &ContainerRecord) -> bool {
 /// The time of a snapshot.
 pub(crate) fn now(snapshot: &dyn Snapshot) -> Timestamp {
     Timestamp(snapshot.now())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+
+    /// Rows, as an older version may have left them.
+    struct Rows(HashMap<Vec<u8>, Bytes>);
+
+    impl CatalogView for Rows {
+        fn get(&self, key: &[u8]) -> dayfly_storage::Result<Option<Bytes>> {
+            Ok(self.0.get(key).cloned())
+        }
+
+        fn scan(&self, _: &KeyRange, _: usize) -> dayfly_storage::Result<Vec<Pair>> {
+            Ok(Vec::new())
+        }
+    }
+
+    #[test]
+    fn a_rid_leads_to_its_database_also_where_another_is_called_like_it() {
+        let rid = |number| DatabaseRid(number).encode();
+        let mut rows = Rows(HashMap::new());
+        for (id, number) in [("d", 1), (&*rid(1), 2), (&*rid(9), 3)] {
+            let id = id.to_owned();
+            let database = Database { id: id.clone(), number, ts: 1, version: 1, opened: 1 };
+            rows.0.insert(keys::database(&id), encode(&database).into());
+            rows.0.insert(keys::database_name(number), id.into());
+        }
+        for (segment, expected) in [
+            ("d", Some((1, false))),
+            (&*rid(1), Some((1, true))),
+            (&*rid(2), Some((2, true))),
+            (&*rid(9), Some((3, false))),
+            (&*rid(4), None),
+        ] {
+            let found = find_database(&rows, segment).unwrap();
+            let found = found.map(|found| (found.value.number, found.by_rid));
+            assert_eq!(found, expected, "{segment}");
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 use dayfly_model::rid::DatabaseRid;
 use dayfly_model::throughput::Throughput;
-use dayfly_model::{ErrorKind, Result, Timestamp, id};
+use dayfly_model::{Error, ErrorKind, Result, Timestamp, id};
 use dayfly_storage::{Batch, Draft, Snapshot, Stamp, View};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -51,8 +51,9 @@ pub(crate) fn create(clerk: &Clerk<'_>, id: &str, throughput: Option<Throughput>
         if catalog::read::<_, Database>(view, &keys::database(&id))?.is_some() {
             return Err(taken());
         }
+        check_no_rid(view, &id)?;
         let mut numbers = Numbers::read(view)?;
-        numbers.database += 1;
+        numbers.database = next_number(view, numbers.database, &id)?;
         let id = id.clone();
         Ok(Draft::new(move |stamp: Stamp, batch: &mut Batch| {
             let database = Database {
@@ -74,6 +75,30 @@ pub(crate) fn create(clerk: &Clerk<'_>, id: &str, throughput: Option<Throughput>
             shown(&database, 201, Timestamp(stamp.ts), CHARGE_CHANGE_RU)
         }))
     }))
+}
+
+/// A database called like the RID of another could not be reached by its name.
+fn check_no_rid(view: &View<'_>, id: &str) -> Result<()> {
+    match catalog::database_with_rid(view, id)? {
+        None => Ok(()),
+        Some(other) => Err(Error::bad_request(format!(
+            "The id '{id}' is the RID of the database '{}', and would lead there. Choose another id.",
+            other.id
+        ))),
+    }
+}
+
+/// The number of the database `id`, after `last`. A RID that is somebody's name
+/// is given to nobody.
+fn next_number(view: &View<'_>, last: u32, id: &str) -> Result<u32> {
+    let mut number = last + 1;
+    loop {
+        let rid = DatabaseRid(number).encode();
+        if rid != id && catalog::read::<_, Database>(view, &keys::database(&rid))?.is_none() {
+            return Ok(number);
+        }
+        number += 1;
+    }
 }
 
 /// Shows a database.

@@ -144,6 +144,22 @@ impl OfferRid {
     }
 }
 
+/// Whether `ids` are the RIDs of a resource and of all that it is in, from its
+/// database on. Each begins with the one before it.
+pub fn is_line<'a>(ids: impl IntoIterator<Item = &'a str>) -> bool {
+    let mut line = Vec::new();
+    let mut sizes = LINE_BYTES.iter();
+    ids.into_iter().all(|id| {
+        let Some(bytes) = decode(id) else { return false };
+        let is_next = sizes.next() == Some(&bytes.len()) && bytes.starts_with(&line);
+        line = bytes;
+        is_next
+    })
+}
+
+/// A database, what is in it, what is in that, and what is in an item.
+const LINE_BYTES: [usize; 4] = [4, 8, 16, 20];
+
 /// Set in the number of a container; a user has it clear.
 const CONTAINER_BIT: u32 = 1 << 31;
 const KIND_SHIFT: u32 = 60;
@@ -169,11 +185,15 @@ fn to_base64(bytes: &[u8]) -> String {
 }
 
 fn from_base64<const N: usize>(text: &str) -> Option<[u8; N]> {
+    decode(text)?.try_into().ok()
+}
+
+fn decode(text: &str) -> Option<Vec<u8>> {
     // Nothing longer is a rid, and a name can be long.
-    if text.len() > 24 || text.contains('/') {
+    if text.len() > 28 || text.contains('/') {
         return None;
     }
-    STANDARD.decode(text.replace('-', "/")).ok()?.try_into().ok()
+    STANDARD.decode(text.replace('-', "/")).ok()
 }
 
 macro_rules! display {
@@ -226,6 +246,34 @@ mod tests {
         assert_eq!(ItemRid::parse("AAAAAIAAAAACAAAAAAAAUA=="), None);
         assert_eq!(RangeRid::parse("AAAAAIAAAAACAAAAAAAAAA=="), None);
         assert_eq!(ItemRid::parse(&"A".repeat(1000)), None);
+    }
+
+    #[test]
+    fn a_line_of_rids_goes_from_a_database_inwards() {
+        let container = ContainerRid { database: 7, container: 3 };
+        let (database, inside) = (container.database().encode(), container.encode());
+        let item = ItemRid { container, docno: 9 }.encode();
+        let range = RangeRid { container, range: 0 }.encode();
+        let other = ContainerRid { database: 8, container: 3 }.encode();
+        for (ids, expected) in [
+            (vec![&*database], true),
+            (vec![&*database, &inside], true),
+            (vec![&*database, &inside, &item], true),
+            (vec![&*database, &inside, &range], true),
+            (vec!["d"], false),
+            // Bytes in base64, but not four.
+            (vec!["testdb12"], false),
+            (vec!["test"], false),
+            (vec![&*database, "c"], false),
+            (vec!["d", &*inside], false),
+            (vec![&*inside], false),
+            (vec![&*database, &other], false),
+            (vec![&*database, &inside, "a"], false),
+            (vec![&*database, &database], false),
+            (vec![&*database, &item], false),
+        ] {
+            assert_eq!(is_line(ids.iter().copied()), expected, "{ids:?}");
+        }
     }
 
     proptest! {
