@@ -30,6 +30,7 @@ use http::{Response, request};
 
 use crate::auth::{Access, Key, Keys};
 use crate::headers::Headers;
+pub use crate::metrics::Edge;
 use crate::metrics::Requests;
 use crate::operation::{Request, wrong_verb};
 use crate::reply::{Constant, Context};
@@ -67,6 +68,7 @@ pub struct Api {
     keys: Keys,
     settings: Settings,
     requests: Requests,
+    edge: Arc<Edge>,
     number: AtomicU64,
     constant: Constant,
 }
@@ -81,6 +83,7 @@ impl Api {
             engine,
             settings,
             requests: Requests::default(),
+            edge: Arc::default(),
             number: AtomicU64::new(0),
         })
     }
@@ -100,8 +103,14 @@ impl Api {
         self.respond(said, Asked { activity_id, location, headers, started })
     }
 
+    /// Where the listener tells of itself, for `/metrics`.
+    pub fn edge(&self) -> &Arc<Edge> {
+        &self.edge
+    }
+
     /// Whether a request with this head may send its body. The listener asks
-    /// before it keeps a body that does not come in one piece.
+    /// before it keeps a body that does not come in one piece, and before it
+    /// tells a client that waits for it to go on.
     pub fn admit(&self, head: &request::Parts, secure: bool) -> Result<()> {
         let request = Request {
             method: head.method.as_str(),
@@ -194,7 +203,7 @@ impl Api {
                 if !self.settings.loopback {
                     self.check_bearer(request, secure, Access::Read)?;
                 }
-                let text = metrics::render(&self.engine, &self.requests);
+                let text = metrics::render(&self.engine, &self.requests, &self.edge);
                 Said::text("text/plain; version=0.0.4", text)
             }
             Resource::Admin(call) => {

@@ -5,7 +5,7 @@
 //! most, so that nobody waits long for it, and says how many it left out.
 
 use std::fmt::{Display, Write};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use dayfly_engine::figures::{AllFigures, ContainerFigures};
 use dayfly_engine::{Engine, LAG_SECONDS};
@@ -13,6 +13,15 @@ use http::StatusCode;
 
 /// How many containers a page shows.
 const CONTAINERS_MAX: usize = 1000;
+
+/// What the listener tells of itself.
+#[derive(Debug, Default)]
+pub struct Edge {
+    /// Bytes of answers that clients have not taken yet.
+    pub unread_bytes: AtomicUsize,
+    /// Connections that were closed because their clients did not.
+    pub readers_cut: AtomicU64,
+}
 
 /// Counts of requests, by the first digit of their status.
 #[derive(Default)]
@@ -30,12 +39,13 @@ impl Requests {
 }
 
 /// All metrics.
-pub(crate) fn render(engine: &Engine, requests: &Requests) -> String {
+pub(crate) fn render(engine: &Engine, requests: &Requests, edge: &Edge) -> String {
     let mut page = Page::default();
     page.describe("dayfly_requests_total", "counter", "Requests, by class of status.");
     for (class, counter) in (1..).zip(&requests.by_class) {
         page.sample("status", &format!("{class}xx"), counter.load(Ordering::Relaxed));
     }
+    answers(&mut page, edge);
     store(&mut page, engine);
     purge(&mut page, engine);
     recounts(&mut page, engine);
@@ -44,6 +54,21 @@ pub(crate) fn render(engine: &Engine, requests: &Requests) -> String {
         Err(error) => tracing::warn!(%error, "the figures of the containers could not be read"),
     }
     page.text
+}
+
+fn answers(page: &mut Page, edge: &Edge) {
+    page.single(
+        "dayfly_unread_answer_bytes",
+        "gauge",
+        "Bytes of answers that clients have not taken yet.",
+        edge.unread_bytes.load(Ordering::Relaxed),
+    );
+    page.single(
+        "dayfly_slow_readers_cut_total",
+        "counter",
+        "Connections closed because too much was answered that nobody read.",
+        edge.readers_cut.load(Ordering::Relaxed),
+    );
 }
 
 fn store(page: &mut Page, engine: &Engine) {

@@ -9,7 +9,9 @@
 //!
 //! Nobody waits for a client without a limit: not for its first byte, not for
 //! the byte after a `P`, not for its handshake, and later not in any phase of
-//! [`Progress`].
+//! [`Progress`]. Most connections are idle most of the time, and in clear text
+//! or HTTP/1.1: what another kind or a request needs is in a box, so that it takes
+//! memory only while it is there.
 
 use std::future::poll_fn;
 use std::io;
@@ -30,6 +32,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
+use crate::answers::{Answers, Reader};
 use crate::config::ClearText;
 use crate::limits::{HEAD_BYTES_MAX, Limits, STREAMS_MAX};
 use crate::listen::Guest;
@@ -54,6 +57,8 @@ pub(crate) struct Host {
     pub(crate) limits: Limits,
     /// Bytes of bodies held at this moment.
     pub(crate) bodies: AtomicUsize,
+    /// What clients have not taken yet.
+    pub(crate) answers: Arc<Answers>,
 }
 
 /// One connection, as its requests see it.
@@ -61,6 +66,7 @@ pub(crate) struct Visit {
     host: Arc<Host>,
     secure: bool,
     progress: Progress,
+    reader: Arc<Reader>,
     refused: AtomicBool,
 }
 
@@ -70,6 +76,7 @@ impl Visit {
             host: Arc::clone(host),
             secure,
             progress: Progress::new(host.limits),
+            reader: host.answers.reader(),
             refused: AtomicBool::new(false),
         })
     }
@@ -88,6 +95,10 @@ impl Visit {
 
     pub(crate) fn progress(&self) -> &Progress {
         &self.progress
+    }
+
+    pub(crate) fn reader(&self) -> &Arc<Reader> {
+        &self.reader
     }
 
     pub(crate) fn secure(&self) -> bool {
@@ -141,9 +152,13 @@ impl Visit {
 pub(crate) async fn serve(stream: TcpStream, host: Arc<Host>, mut guest: Guest) {
     let Some(opening) = guest.unless_stopping(open(stream, &host)).await else { return };
     match opening {
-        Ok(Opening::Http1(stream)) => http1(stream, Visit::new(&host, false), guest).await,
-        Ok(Opening::Http2(stream)) => http2(stream, Visit::new(&host, false), guest).await,
-        Ok(Opening::Tls(stream)) => tls(stream, &host, guest).await,
+        Ok(Opening::Http1(stream)) => {
+            Box::pin(http1(stream, Visit::new(&host, false), guest)).await;
+        }
+        Ok(Opening::Http2(stream)) => {
+            Box::pin(http2(stream, Visit::new(&host, false), guest)).await;
+        }
+        Ok(Opening::Tls(stream)) => Box::pin(tls(stream, &host, guest)).await,
         Err(error) => tracing::debug!(%error, "a connection ended before its first request"),
     }
 }
@@ -224,9 +239,9 @@ async fn tls(stream: TcpStream, host: &Arc<Host>, mut guest: Guest) {
         Some(Ok(Ok(stream))) => {
             let visit = Visit::new(host, true);
             if stream.get_ref().1.alpn_protocol() == Some(b"h2") {
-                http2(stream, visit, guest).await;
+                Box::pin(http2(stream, visit, guest)).await;
             } else {
-                http1(stream, visit, guest).await;
+                Box::pin(http1(stream, visit, guest)).await;
             }
         }
         Some(Ok(Err(error))) => tracing::debug!(%error, "a TLS handshake failed"),
@@ -247,7 +262,7 @@ where
 {
     let service = {
         let visit = Arc::clone(&visit);
-        service_fn(move |request| answer(Arc::clone(&visit), request))
+        service_fn(move |request| Box::pin(answer(Arc::clone(&visit), request)))
     };
     let mut connection = http1::Builder::new()
         .header_read_timeout(None)
@@ -259,6 +274,9 @@ where
     let mut alarm = pin!(visit.progress().alarm());
     let mut told = false;
     let end = poll_fn(|cx| {
+        if visit.reader().is_cut_off(cx) {
+            return Poll::Ready(End::Closed);
+        }
         if guest.stopping(cx) && !told {
             told = true;
             Pin::new(&mut connection).graceful_shutdown();
@@ -296,7 +314,7 @@ where
 {
     let service = {
         let visit = Arc::clone(&visit);
-        service_fn(move |request| answer(Arc::clone(&visit), request))
+        service_fn(move |request| Box::pin(answer(Arc::clone(&visit), request)))
     };
     let limits = visit.limits();
     let mut connection = http2::Builder::new(TokioExecutor::new())
@@ -311,6 +329,9 @@ where
     let mut alarm = pin!(visit.progress().alarm());
     let mut told = false;
     let overdue = poll_fn(|cx| {
+        if visit.reader().is_cut_off(cx) {
+            return Poll::Ready(false);
+        }
         loop {
             if Pin::new(&mut connection).poll(cx).is_ready() {
                 return Poll::Ready(false);

@@ -13,6 +13,10 @@ pub(crate) const BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// comes in one piece is not counted.
 pub(crate) const BODIES_BYTES_MAX: usize = 512 * 1024 * 1024;
 
+/// All answers that are held at one time, over all connections, because clients
+/// have not taken them: 64 of the largest pages.
+pub(crate) const ANSWERS_BYTES_MAX: usize = 256 * 1024 * 1024;
+
 /// The request line and the headers together.
 pub(crate) const HEAD_BYTES_MAX: usize = 64 * 1024;
 

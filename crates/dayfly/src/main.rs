@@ -5,6 +5,7 @@
 //! request begins in `listen`, goes through `connection` to `request`, and
 //! leaves this crate for `dayfly_api`.
 
+mod answers;
 mod background;
 mod banner;
 mod command;
@@ -41,6 +42,7 @@ use tracing_subscriber::EnvFilter;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+use crate::answers::Answers;
 use crate::background::{Background, PERIOD};
 use crate::config::{Checked, Config, Durability, LOG_VARIABLE, Place};
 use crate::connection::Host;
@@ -153,6 +155,7 @@ async fn serve(
     let listener = TcpListener::bind(settings.listen).await.map_err(cannot_listen)?;
     let address = listener.local_addr().map_err(cannot_listen)?;
     let host = Arc::new(Host {
+        answers: Arc::new(Answers::new(Arc::clone(api.edge()))),
         api,
         tls: tls.acceptor,
         clear_text: settings.clear_text,

@@ -9,17 +9,17 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use bytes::buf::{Buf as _, Chain};
 use bytes::{Bytes, BytesMut};
 use dayfly_api::Pieces;
 use dayfly_model::{Error, ErrorKind, Result};
-use http::header::{CONNECTION, CONTENT_LENGTH, HeaderValue};
+use http::header::{CONNECTION, CONTENT_LENGTH, EXPECT, HOST, HeaderValue, TRANSFER_ENCODING};
 use http::request::Parts;
 use http::{Method, Request, Response, Version};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Body as _, Incoming};
 use tokio::time::{Instant, timeout_at};
 
+use crate::answers::Outgoing;
 use crate::connection::Visit;
 use crate::limits::{BODIES_BYTES_MAX, BODY_BYTES_MAX, Limits, URL_BYTES_MAX};
 
@@ -27,7 +27,7 @@ use crate::limits::{BODIES_BYTES_MAX, BODY_BYTES_MAX, Limits, URL_BYTES_MAX};
 pub(crate) async fn answer(
     visit: Arc<Visit>,
     request: Request<Incoming>,
-) -> Result<Response<Full<Chain<Bytes, Bytes>>>, Infallible> {
+) -> Result<Response<Full<Outgoing>>, Infallible> {
     let _serving = visit.progress().serving();
     let (parts, body) = request.into_parts();
     let (version, only_head) = (parts.version, parts.method == Method::HEAD);
@@ -38,7 +38,7 @@ pub(crate) async fn answer(
     if only_head {
         leave_body_out(&mut response);
     }
-    Ok(response.map(|body| Full::new(body.first.chain(body.second))))
+    Ok(response.map(|body| Full::new(visit.reader().take(body))))
 }
 
 /// A HEAD gets the head of the answer, with the length that the body would
@@ -53,6 +53,20 @@ fn leave_body_out(response: &mut Response<Pieces>) {
 /// The body of a request that may pass on to the API.
 async fn receive<'a>(visit: &'a Visit, parts: &Parts, body: Incoming) -> Result<Held<'a>> {
     visit.check_secure()?;
+    check_head(parts)?;
+    if body.is_end_stream() {
+        return Ok(Held { bytes: Bytes::new(), counted: Counted::none(visit.bodies()) });
+    }
+    let admission = Admission {
+        // hyper says `100 Continue` when the body is first looked for.
+        at_once: parts.headers.contains_key(EXPECT),
+        ask: || visit.api().admit(parts, visit.secure()),
+    };
+    read_body(body, visit.limits(), visit.bodies(), admission).await
+}
+
+/// What is wrong with the head of a request for HTTP itself.
+fn check_head(parts: &Parts) -> Result<()> {
     let url_bytes = parts.uri.path_and_query().map_or(0, |path| path.as_str().len());
     if url_bytes > URL_BYTES_MAX {
         return Err(Error::new(
@@ -60,11 +74,34 @@ async fn receive<'a>(visit: &'a Visit, parts: &Parts, body: Incoming) -> Result<
             format!("The URL has {url_bytes} bytes, more than {URL_BYTES_MAX}."),
         ));
     }
-    if body.is_end_stream() {
-        return Ok(Held { bytes: Bytes::new(), counted: Counted::none(visit.bodies()) });
+    check_host(parts)?;
+    check_coding(parts)
+}
+
+/// Of two hosts nobody can tell which one counts, and who stands between might
+/// take the other. HTTP/2 has a place of its own for it.
+fn check_host(parts: &Parts) -> Result<()> {
+    let mut hosts = parts.headers.get_all(HOST).iter();
+    let first = hosts.next();
+    if first.is_none() && parts.version == Version::HTTP_11 {
+        return Err(Error::bad_request("An HTTP/1.1 request needs the header 'host'."));
     }
-    let admit = || visit.api().admit(parts, visit.secure());
-    read_body(body, visit.limits(), visit.bodies(), admit).await
+    if hosts.any(|host| Some(host) != first) {
+        return Err(Error::bad_request("The header 'host' was sent twice, with different values."));
+    }
+    Ok(())
+}
+
+/// hyper takes off the last coding, and what it leaves would be taken for the
+/// body.
+fn check_coding(parts: &Parts) -> Result<()> {
+    let mut codings = parts.headers.get_all(TRANSFER_ENCODING).iter();
+    let chunked =
+        |coding: &HeaderValue| coding.as_bytes().trim_ascii().eq_ignore_ascii_case(b"chunked");
+    if codings.next().is_none_or(chunked) && codings.next().is_none() {
+        return Ok(());
+    }
+    Err(Error::not_yet("A transfer coding other than chunked, and that once,"))
 }
 
 /// Hands a request to the API. A panic in there ends the request, not the
@@ -93,6 +130,13 @@ fn refuse(visit: &Visit, error: Error, version: Version) -> Response<Pieces> {
     response
 }
 
+/// Whether a request may send its body, and whether that is asked before any of
+/// it is looked for.
+struct Admission<F> {
+    at_once: bool,
+    ask: F,
+}
+
 /// A body, and its share of what all bodies may take.
 struct Held<'a> {
     bytes: Bytes,
@@ -103,11 +147,14 @@ async fn read_body<'a>(
     mut body: Incoming,
     limits: &Limits,
     bodies: &'a AtomicUsize,
-    admit: impl FnOnce() -> Result<()>,
+    admission: Admission<impl Fn() -> Result<()>>,
 ) -> Result<Held<'a>> {
     let declared = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
     if declared > BODY_BYTES_MAX {
         return Err(too_large());
+    }
+    if admission.at_once {
+        (admission.ask)()?;
     }
     let started = Instant::now();
     let mut counted = Counted::none(bodies);
@@ -119,7 +166,9 @@ async fn read_body<'a>(
     }
 
     // Memory is kept only for somebody who has the key.
-    admit()?;
+    if !admission.at_once {
+        (admission.ask)()?;
+    }
     let mut whole = BytesMut::with_capacity(declared.max(first.len()));
     let mut next = Some(first);
     while let Some(piece) = next {

@@ -86,9 +86,9 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Replayed<S> {
 /// An HTTP/1 connection that tells its progress.
 ///
 /// hyper answers a head that it cannot read with a bare status. Such an answer
-/// is known by its time and its form: it is written while a head is being
-/// read, when no answer of ours can be, and it has no body. It is swapped for
-/// one with our headers and a JSON body. Two such answers stay bare, because we
+/// is known by its time and its form: it is written while no request is at work,
+/// and it has no body, where each error of ours has one. It is swapped for one
+/// with our headers and a JSON body. Two such answers stay bare, because we
 /// do not see them: one that is written together with an answer before it, to
 /// a client that does not keep up, and a head over the limit on HTTP/2, which
 /// h2 answers itself with 431.
@@ -116,7 +116,9 @@ impl<S> Watched<S> {
     }
 
     fn swap(&mut self, bytes: &[u8]) -> bool {
-        if self.visit.progress().phase() != Phase::Head {
+        // A head that came along with the request before it was read while we
+        // were at work, and nobody saw it come.
+        if !matches!(self.visit.progress().phase(), Phase::Head | Phase::Idle) {
             return false;
         }
         let Some(error) = hypers_refusal(bytes) else { return false };

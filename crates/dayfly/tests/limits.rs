@@ -9,7 +9,13 @@
 
 mod common;
 
-use common::{Answer, Client, Server};
+use bytes::Bytes;
+use common::{Answer, Client, Server, request, send};
+use http::Request;
+use http_body_util::Full;
+use hyper::client::conn::http2;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use tokio::net::TcpStream;
 
 const HEAD_BYTES_MAX: usize = 64 * 1024;
 const URL_BYTES_MAX: usize = 16 * 1024;
@@ -37,7 +43,8 @@ fn a_head_has_a_largest_size() {
     refused.is_error(431, "RequestHeaderFieldsTooLarge");
     assert_eq!(refused.header("connection"), Some("close"));
 
-    let endless = format!("GET /alive HTTP/1.1\r\na: {}", "x".repeat(HEAD_BYTES_MAX + 1));
+    let endless =
+        format!("GET /alive HTTP/1.1\r\nhost: a\r\na: {}", "x".repeat(HEAD_BYTES_MAX + 1));
     answer_to(&server, endless).is_error(431, "RequestHeaderFieldsTooLarge");
 }
 
@@ -46,10 +53,11 @@ fn a_head_has_a_largest_number_of_headers() {
     let server = Server::start(&[]);
     let with = |count: usize| {
         let headers = "a: b\r\n".repeat(count);
-        answer_to(&server, format!("GET /alive HTTP/1.1\r\n{headers}\r\n"))
+        answer_to(&server, format!("GET /alive HTTP/1.1\r\nhost: a\r\n{headers}\r\n"))
     };
-    assert_eq!(with(100).status, 200);
-    with(101).is_error(431, "RequestHeaderFieldsTooLarge");
+    // And the host.
+    assert_eq!(with(99).status, 200);
+    with(100).is_error(431, "RequestHeaderFieldsTooLarge");
 }
 
 #[test]
@@ -103,7 +111,8 @@ fn a_body_that_would_be_too_large_is_refused_before_it_comes() {
     let server = Server::start(&[]);
     let large = BODY_BYTES_MAX + 1;
     for expect in ["", "expect: 100-continue\r\n"] {
-        let head = format!("POST /dbs HTTP/1.1\r\ncontent-length: {large}\r\n{expect}\r\n");
+        let head =
+            format!("POST /dbs HTTP/1.1\r\nhost: a\r\ncontent-length: {large}\r\n{expect}\r\n");
         answer_to(&server, head).is_error(413, "RequestEntityTooLarge");
     }
 }
@@ -149,7 +158,7 @@ fn many_slow_clients_hold_up_nobody_and_are_closed() {
     let server = Server::start(&["--header-timeout-ms", "500"]);
     let half = || {
         let mut client = server.connect();
-        client.send("GET / HTTP/1.1\r\na: ");
+        client.send("GET / HTTP/1.1\r\nhost: a\r\na: ");
         client
     };
     let mut slow: Vec<_> = std::iter::repeat_with(half).take(200).collect();
@@ -207,6 +216,87 @@ fn a_client_that_does_not_take_its_answers_is_closed() {
     assert!(closed.contains(&error.kind()), "{error}");
 }
 
+/// A number on the page of the metrics.
+fn metric(server: &Server, name: &str) -> u64 {
+    let page = server.get("/metrics").body;
+    let line = page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    line.unwrap_or_else(|| panic!("{name} is not on the page")).parse().unwrap()
+}
+
+const CUT: &str = "dayfly_slow_readers_cut_total";
+const UNREAD: &str = "dayfly_unread_answer_bytes";
+
+/// An item of nearly 2 MB, and the request that reads it.
+fn large_item(server: &Server) -> String {
+    assert_eq!(send(server, "POST", "/dbs", r#"{"id":"d"}"#).status, 201);
+    let container = r#"{"id":"c","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2}}"#;
+    assert_eq!(send(server, "POST", "/dbs/d/colls", container).status, 201);
+    let item = format!(r#"{{"id":"a","pk":"x","text":"{}"}}"#, "x".repeat(2_000_000));
+    assert_eq!(send(server, "POST", "/dbs/d/colls/c/docs", &item).status, 201);
+    request(server, "GET", "/dbs/d/colls/c/docs/a", "")
+}
+
+#[test]
+fn answers_that_nobody_reads_have_a_limit_and_the_slowest_goes_first() {
+    let server = Server::start(&[]);
+    let read = large_item(&server);
+    let mut quick = server.connect();
+    let mut slow = Vec::new();
+    while metric(&server, CUT) == 0 {
+        assert!(slow.len() < 400, "{} bytes are held, nobody was cut", metric(&server, UNREAD));
+        let mut client = server.connect();
+        client.send(read.repeat(8)); // more than the system takes for it
+        slow.push(client);
+        // Who reads goes on.
+        quick.send(&read);
+        assert_eq!(quick.answer().status, 200);
+    }
+    let mut last = slow.pop().unwrap();
+    for _ in 0..8 {
+        assert_eq!(last.answer().status, 200);
+    }
+    let whole = 8 * 2_000_000;
+    assert!(slow[0].bytes_until_closed() < whole);
+    drop(slow);
+    quick.send(&read);
+    assert_eq!(quick.answer().status, 200);
+    while metric(&server, UNREAD) > 2_000_000 {}
+}
+
+#[tokio::test]
+async fn answers_that_nobody_reads_have_a_limit_in_http_2_too() {
+    let server = Server::start(&[]);
+    let read = large_item(&server);
+    let mut connections = Vec::new();
+    // Kept, and not read.
+    let mut answers = Vec::new();
+    while metric(&server, CUT) == 0 {
+        assert!(answers.len() < 1000, "{} are held, nobody was cut", metric(&server, UNREAD));
+        let stream = TokioIo::new(TcpStream::connect(server.address()).await.unwrap());
+        let (mut client, connection) =
+            http2::handshake(TokioExecutor::new(), stream).await.unwrap();
+        connections.push(tokio::spawn(connection));
+        for _ in 0..50 {
+            let mut lines = read.lines().skip(1).take_while(|line| !line.is_empty());
+            let mut request = Request::get("http://localhost/dbs/d/colls/c/docs/a");
+            for (name, value) in lines.by_ref().filter_map(|line| line.split_once(": ")) {
+                if name.starts_with("x-ms-") || name == "authorization" {
+                    request = request.header(name, value);
+                }
+            }
+            let request = request.body(Full::<Bytes>::default()).unwrap();
+            // The last ones may be cut off.
+            if let Ok(answer) = client.send_request(request).await {
+                assert_eq!(answer.status(), 200);
+                answers.push(answer);
+            }
+        }
+    }
+    // The first one ends although its client would go on.
+    let _ = connections.remove(0).await.unwrap();
+    assert_eq!(server.get("/alive").status, 200);
+}
+
 #[test]
 fn only_so_many_connections_are_open_at_one_time() {
     let server = Server::start(&["--max-connections", "2"]);
@@ -224,7 +314,9 @@ fn only_so_many_connections_are_open_at_one_time() {
     drop(first);
     loop {
         let mut client = server.connect();
-        if client.try_send("GET /alive HTTP/1.1\r\n\r\n").is_ok() && !client.is_turned_away() {
+        if client.try_send("GET /alive HTTP/1.1\r\nhost: a\r\n\r\n").is_ok()
+            && !client.is_turned_away()
+        {
             break;
         }
     }

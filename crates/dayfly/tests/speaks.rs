@@ -13,7 +13,7 @@ mod common;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use common::{OWN_KEY, Server};
+use common::{OWN_KEY, Server, request};
 use http::{Request, Version};
 use http_body_util::{BodyExt as _, Full};
 use hyper::client::conn::{http1, http2};
@@ -33,7 +33,10 @@ async fn ask<S>(stream: S, version: Version, path: &str) -> Said
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let request = Request::get(format!("http://localhost{path}"));
+    let mut request = Request::get(format!("http://localhost{path}"));
+    if version == Version::HTTP_11 {
+        request = request.header("host", "localhost");
+    }
     let request = request.version(version).body(Full::<Bytes>::default()).unwrap();
     let io = TokioIo::new(stream);
     let response = if version == Version::HTTP_2 {
@@ -151,7 +154,7 @@ async fn clear_text_on_a_network_address_is_refused_and_closed() {
     let server = Server::start(&["--listen", "0.0.0.0:0", "--key", OWN_KEY]);
     assert!(!server.banner.contains("http://"), "{}", server.banner);
     let mut client = server.connect();
-    client.send("POST /dbs HTTP/1.1\r\ncontent-length: 2\r\n\r\n{}");
+    client.send("POST /dbs HTTP/1.1\r\nhost: a\r\ncontent-length: 2\r\n\r\n{}");
     let refused = client.answer();
     refused.is_error(400, "BadRequest");
     assert_eq!(refused.header("connection"), Some("close"));
@@ -201,7 +204,7 @@ fn a_connection_serves_request_after_request() {
         client.get("/alive");
         assert_eq!(client.answer().status, 200);
     }
-    client.send("GET /alive HTTP/1.1\r\n\r\nGET /alive HTTP/1.1\r\nconnection: close\r\n\r\n");
+    client.send("GET /alive HTTP/1.1\r\nhost: a\r\n\r\nGET /alive HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n");
     assert_eq!(client.answer().status, 200);
     assert_eq!(client.answer().header("connection"), Some("close"));
     assert!(client.is_closed());
@@ -211,7 +214,7 @@ fn a_connection_serves_request_after_request() {
 fn a_head_request_has_no_body() {
     let server = Server::start(&[]);
     let mut client = server.connect();
-    client.send("HEAD /dbs HTTP/1.1\r\nconnection: close\r\n\r\n");
+    client.send("HEAD /dbs HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n");
     client.end();
     let mut head = String::new();
     client.rest(&mut head);
@@ -237,17 +240,17 @@ fn nonsense_gets_an_error_of_ours() {
     for nonsense in [
         "nonsense\r\n\r\n",
         "GET / HTTP/9.9\r\n\r\n",
-        "GET / HTTP/1.1\r\nno colon\r\n\r\n",
-        "GET / HTTP/1.1\r\na\u{0}b: c\r\n\r\n",
-        "GET / HTTP/1.1\r\na: \u{0}\r\n\r\n",
+        "GET / HTTP/1.1\r\nhost: a\r\nno colon\r\n\r\n",
+        "GET / HTTP/1.1\r\nhost: a\r\na\u{0}b: c\r\n\r\n",
+        "GET / HTTP/1.1\r\nhost: a\r\na: \u{0}\r\n\r\n",
         "G\u{e4}T / HTTP/1.1\r\n\r\n",
-        "GET  HTTP/1.1\r\n\r\n",
-        "POST / HTTP/1.1\r\ncontent-length: x\r\n\r\n",
-        "POST / HTTP/1.1\r\ncontent-length: -1\r\n\r\n",
-        "POST / HTTP/1.1\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n",
-        "POST / HTTP/1.1\r\ntransfer-encoding: gzip\r\n\r\n",
+        "GET  HTTP/1.1\r\nhost: a\r\n\r\n",
+        "POST / HTTP/1.1\r\nhost: a\r\ncontent-length: x\r\n\r\n",
+        "POST / HTTP/1.1\r\nhost: a\r\ncontent-length: -1\r\n\r\n",
+        "POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n",
+        "POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: gzip\r\n\r\n",
         "POST / HTTP/1.0\r\ntransfer-encoding: chunked\r\n\r\n",
-        "POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\nx\r\n",
+        "POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\nx\r\n",
     ] {
         let mut client = server.connect();
         client.send(nonsense);
@@ -259,20 +262,103 @@ fn nonsense_gets_an_error_of_ours() {
 }
 
 #[test]
+fn a_request_has_one_host() {
+    let server = Server::start(&[]);
+    for (head, status) in [
+        ("GET /alive HTTP/1.1\r\nhost: a\r\n\r\n", 200),
+        ("GET /alive HTTP/1.1\r\nhost:\r\n\r\n", 200),
+        ("GET /alive HTTP/1.1\r\nhost: a\r\nHost: a\r\n\r\n", 200),
+        ("GET /alive HTTP/1.0\r\n\r\n", 200),
+        ("GET /alive HTTP/1.1\r\na: b\r\n\r\n", 400),
+        ("GET /alive HTTP/1.1\r\nhost: a\r\nHost: b\r\n\r\n", 400),
+        ("GET /alive HTTP/1.0\r\nhost: a\r\nhost: b\r\n\r\n", 400),
+    ] {
+        let mut client = server.connect();
+        client.send(head);
+        let answer = client.answer();
+        assert_eq!(answer.status, status, "{head}");
+        if status == 400 {
+            answer.is_error(400, "BadRequest");
+            client.end();
+            assert!(client.is_closed(), "{head}");
+        }
+    }
+}
+
+#[test]
+fn a_body_is_chunked_or_not_coded_at_all() {
+    let server = Server::start(&[]);
+    let post = |codings: &str| {
+        let mut client = server.connect();
+        let head = format!("POST /alive HTTP/1.1\r\nhost: a\r\n{codings}\r\n");
+        client.send(format!("{head}2\r\n{{}}\r\n0\r\n\r\n"));
+        (client.answer(), client)
+    };
+    for codings in ["transfer-encoding: chunked\r\n", "Transfer-Encoding:  Chunked \r\n"] {
+        post(codings).0.is_error(405, "MethodNotAllowed");
+    }
+    for codings in [
+        "transfer-encoding: gzip, chunked\r\n",
+        "transfer-encoding: gzip\r\ntransfer-encoding: chunked\r\n",
+        "transfer-encoding: chunked, chunked\r\n",
+        "transfer-encoding: chunked\r\ntransfer-encoding: chunked\r\n",
+    ] {
+        let (refused, mut client) = post(codings);
+        refused.is_error(501, "NotImplemented");
+        assert_eq!(refused.header("connection"), Some("close"), "{codings}");
+        client.end();
+        assert!(client.is_closed(), "{codings}");
+    }
+}
+
+/// Who waits to be told to go on is told so only with a good signature, and
+/// what it would send is not waited for without one.
+#[test]
+fn nobody_is_told_to_go_on_before_the_signature_was_checked() {
+    let server = Server::start(&[]);
+    let body = r#"{"id":"d"}"#;
+    let good = request(&server, "POST", "/dbs", body).replace(body, "");
+    let good = good.replace("content-length", "expect: 100-continue\r\ncontent-length");
+    let bad = good.replace("/dbs", "/dbs/d/colls");
+    let unsigned = good.replace("authorization", "a");
+    for head in [&bad, &unsigned] {
+        let mut client = server.connect();
+        client.send(head);
+        client.answer().is_error(401, "Unauthorized");
+        client.end();
+        assert!(client.is_closed());
+    }
+    let mut client = server.connect();
+    client.send(&good);
+    assert_eq!(client.answer().status, 100);
+    client.send(body);
+    assert_eq!(client.answer().status, 201);
+}
+
+#[test]
 fn nonsense_after_a_good_request_gets_an_error_of_ours() {
     let server = Server::start(&[]);
     let mut client = server.connect();
-    client.send("GET /alive HTTP/1.1\r\n\r\nnonsense\r\n\r\n");
+    client.send("GET /alive HTTP/1.1\r\nhost: a\r\n\r\nnonsense\r\n\r\n");
     assert_eq!(client.answer().status, 200);
+    client.answer().is_error(400, "BadRequest");
+
+    // And when it does not come along with that.
+    let mut client = server.connect();
+    client.get("/alive");
+    assert_eq!(client.answer().status, 200);
+    client.send("nonsense\r\n\r\n");
     client.answer().is_error(400, "BadRequest");
 }
 
 #[test]
 fn a_request_that_breaks_off_gets_an_error_of_ours() {
     let server = Server::start(&[]);
-    for half in
-        ["GET", "GET / HTTP/1.1\r\na", "POST /alive HTTP/1.1\r\ncontent-length: 3\r\n\r\n{}"]
-    {
+    for half in [
+        "GET",
+        "GET / HTTP/1.1\r\nhost: a\r\na",
+        "POST /alive HTTP/1.1\r\nhost: a\r\ncontent-length: 3\r\n\r\n{}",
+    ] {
         let mut client = server.connect();
         client.send(half);
         client.end();

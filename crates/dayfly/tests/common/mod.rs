@@ -214,6 +214,14 @@ impl Client {
         self.stream.read_to_end(&mut Vec::new()).is_ok()
     }
 
+    /// How much the server sent until it closed the connection.
+    pub(crate) fn bytes_until_closed(&mut self) -> usize {
+        let mut rest = Vec::new();
+        // It may have been reset.
+        let _ = self.stream.read_to_end(&mut rest);
+        rest.len()
+    }
+
     /// Whether the server closed the connection, after nothing else.
     pub(crate) fn is_closed(&mut self) -> bool {
         let mut rest = Vec::new();
