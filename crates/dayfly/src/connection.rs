@@ -9,9 +9,8 @@
 //!
 //! Nobody waits for a client without a limit: not for its first byte, not for
 //! the byte after a `P`, not for its handshake, and later not in any phase of
-//! [`Progress`]. Most connections are idle most of the time, and in clear text
-//! or HTTP/1.1: what another kind or a request needs is in a box, so that it takes
-//! memory only while it is there.
+//! [`Progress`]. Most connections are idle most of the time: what each kind needs
+//! is in a box, so that none takes the memory of the largest.
 
 use std::future::poll_fn;
 use std::io;
@@ -262,7 +261,7 @@ where
 {
     let service = {
         let visit = Arc::clone(&visit);
-        service_fn(move |request| Box::pin(answer(Arc::clone(&visit), request)))
+        service_fn(move |request| answer(Arc::clone(&visit), request))
     };
     let mut connection = http1::Builder::new()
         .header_read_timeout(None)
@@ -314,7 +313,7 @@ where
 {
     let service = {
         let visit = Arc::clone(&visit);
-        service_fn(move |request| Box::pin(answer(Arc::clone(&visit), request)))
+        service_fn(move |request| answer(Arc::clone(&visit), request))
     };
     let limits = visit.limits();
     let mut connection = http2::Builder::new(TokioExecutor::new())

@@ -49,6 +49,11 @@ impl<S: AsyncRead + Unpin> AsyncRead for Replayed<S> {
         }
         let count = self.first.len().min(buffer.remaining());
         buffer.put_slice(&self.first.split_to(count));
+        // With what has come after it, or hyper would take a second read for a
+        // sign that it needs a larger buffer. What goes wrong here does so again.
+        if buffer.remaining() > 0 {
+            let _ = Pin::new(&mut self.stream).poll_read(cx, buffer);
+        }
         Poll::Ready(Ok(()))
     }
 }
