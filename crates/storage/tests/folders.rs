@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::{Change, at, deletes, dump, get, put, submit};
+use common::{Change, at, deletes, dump, get, noise, put, submit};
 use dayfly_storage::clock::{HandWall, Refused, Step, Wall};
 use dayfly_storage::{
     Bucket, Direction, Durability, Embedded, EmbeddedOptions, Error, KeyRange, Local, LocalOptions,
@@ -50,18 +50,20 @@ fn another_format_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     open(folder.path()).close().unwrap();
     let format = folder.path().join("dayfly.format");
-    assert_eq!(std::fs::read_to_string(&format).unwrap(), "dayfly 4\n");
+    assert!(std::fs::read_to_string(&format).unwrap().starts_with("dayfly 5 "));
 
-    for other in [3, 5] {
+    for other in [4, 6] {
         std::fs::write(&format, format!("dayfly {other}\n")).unwrap();
         let sentence = refusal(folder.path(), LocalOptions::default());
         assert!(sentence.contains(&format!("has format {other}")), "{sentence}");
         assert!(sentence.contains("Start the version that wrote it"), "{sentence}");
     }
 
-    std::fs::write(&format, "something else").unwrap();
-    let sentence = refusal(folder.path(), LocalOptions::default());
-    assert!(sentence.contains("does not say which format"), "{sentence}");
+    for unclear in ["something else", "dayfly 5", "dayfly 5 not-an-identity"] {
+        std::fs::write(&format, unclear).unwrap();
+        let sentence = refusal(folder.path(), LocalOptions::default());
+        assert!(sentence.contains("does not say which format"), "{sentence}");
+    }
 }
 
 #[test]
@@ -137,7 +139,8 @@ fn a_clean_close_leaves_nothing_to_replay() {
             .filter(|entry| entry.path().extension().is_some_and(|end| end == "jnl"))
             .map(|entry| (entry.file_name(), entry.metadata().unwrap().len()))
             .collect();
-        assert_eq!(journals, [(format!("{}.jnl", round + 1).into(), 0)]);
+        // Not empty, since backups leave out empty files, but no write is in it.
+        assert_eq!(journals, [(format!("{}.jnl", round + 1).into(), 25)]);
     }
     assert_eq!(dump(&open(folder.path()))[0].2.len(), 50);
 }
@@ -480,16 +483,6 @@ fn a_stretch_that_was_slow_to_cross_is_leapt_over() {
     put(&store, HERE, "a", "1").unwrap();
     submit(&store, HERE, &deletes("a")).wait().unwrap();
     assert_eq!((scan(), scan()), (1, 0));
-}
-
-/// Text that does not compress well.
-fn noise(seed: u32, length: usize) -> String {
-    let mut state = seed;
-    let mut next = || {
-        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        char::from(b' ' + u8::try_from((state >> 16) % 95).unwrap())
-    };
-    (0..length).map(|_| next()).collect()
 }
 
 fn tables_bytes(path: &Path) -> u64 {

@@ -1,7 +1,9 @@
-//! fjall itself, and nothing of our folder.
+//! fjall itself. Of our folder it knows where it is, and that each batch has a row
+//! that says which batch was before it (see `journal.rs`).
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use fjall::compaction::Leveled;
@@ -13,8 +15,12 @@ use fjall::{
     Readable, SeqNo,
 };
 
+use uuid::Uuid;
+
 use super::EmbeddedOptions;
 use super::folder::Folder;
+use super::journal::{LINK, Link};
+use super::state::State;
 use crate::local::{Durability, Held, Rows, Visit, Writes};
 use crate::{Direction, Error, Result};
 
@@ -51,6 +57,26 @@ pub(super) struct Engine {
     database: Database,
     rows: Keyspace,
     table_bytes: u64,
+    chain: Arc<Chain>,
+}
+
+/// What the next batch follows.
+struct Chain {
+    identity: Uuid,
+    /// The number of the last batch.
+    last: AtomicU64,
+    state: Arc<State>,
+}
+
+impl Chain {
+    /// All batches so far are on the disk.
+    fn reached(&self) {
+        let last = self.last.load(Ordering::Acquire);
+        // If the disk does not take it, what it says is still true.
+        if let Err(error) = self.state.note(|seen| seen.reached = last) {
+            tracing::debug!(%error, "it is not noted how far the journal reached");
+        }
+    }
 }
 
 impl Engine {
@@ -63,14 +89,24 @@ impl Engine {
             .map_err(failed)?;
         let table_bytes = (options.memtable_bytes / 2).max(TABLE_BYTES_MIN);
         let rows = database.keyspace(KEYSPACE, || keyspace_options(table_bytes)).map_err(failed)?;
-        Ok(Engine { database, rows, table_bytes })
+        let last = AtomicU64::new(rows.tree.get_highest_seqno().unwrap_or(0));
+        let chain = Chain { identity: folder.identity(), last, state: folder.state() };
+        Ok(Engine { database, rows, table_bytes, chain: Arc::new(chain) })
     }
 
     pub(super) fn rows(&self) -> Frozen {
         Frozen { snapshot: self.database.snapshot(), rows: self.rows.clone() }
     }
 
-    pub(super) fn apply(&self, writes: Writes, durability: Durability) -> Result<()> {
+    /// The row that each of our batches has.
+    pub(super) fn link(&self) -> Result<Option<Bytes>> {
+        self.rows().get(&LINK)
+    }
+
+    /// Only one thread at a time calls this.
+    pub(super) fn apply(&self, mut writes: Writes, durability: Durability) -> Result<()> {
+        let (identity, before) = (self.chain.identity, self.chain.last.load(Ordering::Acquire));
+        writes.insert(LINK.to_vec(), Some(Link { identity, before }.encode().into()));
         let mode = match durability {
             Durability::Sync => PersistMode::SyncAll,
             Durability::Relaxed => PersistMode::Buffer,
@@ -82,11 +118,20 @@ impl Engine {
                 None => batch.remove(&self.rows, key),
             }
         }
-        batch.commit().map_err(failed)
+        batch.commit().map_err(failed)?;
+        // Nobody else writes, so the greatest number is that of this batch.
+        let last = self.rows.tree.active_memtable().get_highest_seqno().unwrap_or(before);
+        self.chain.last.store(last, Ordering::Release);
+        if durability == Durability::Sync {
+            self.chain.reached();
+        }
+        Ok(())
     }
 
     pub(super) fn sync(&self) -> Result<()> {
-        self.database.persist(PersistMode::SyncAll).map_err(failed)
+        self.database.persist(PersistMode::SyncAll).map_err(failed)?;
+        self.chain.reached();
+        Ok(())
     }
 
     /// Whether a write of the engine has failed, or one of its threads.

@@ -16,14 +16,18 @@
 
 mod engine;
 mod folder;
+mod inventory;
+mod journal;
+mod state;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use engine::{Engine, Frozen};
 use folder::Folder;
+use state::State;
 
 use crate::local::{Backend, Durability, Held, Local, LocalOptions, Rest, Writes};
 use crate::{Error, Result};
@@ -104,9 +108,8 @@ struct Inner {
 impl Embedded {
     /// Opens the folder, or makes it, and keeps everybody else out.
     pub fn open(options: EmbeddedOptions) -> Result<Self> {
-        let folder = Folder::open(&options.path)?;
-        let engine = Engine::open(&options, &folder)?;
-        folder.is_made()?;
+        let mut folder = Folder::open(&options.path)?;
+        let engine = open_engine(&options, &mut folder)?;
         let inner = Inner { folder: Some(folder), engine: Some(engine) };
         let (pause, noticed) = (Condvar::new(), AtomicU64::new(0));
         Ok(Embedded { options, inner: Mutex::new(inner), pause, noticed })
@@ -140,6 +143,27 @@ impl Embedded {
     fn flush(&self, engine: &Engine) -> Result<()> {
         engine.start_memtable()?;
         self.wait_until(engine, Engine::is_flushed)
+    }
+}
+
+/// Opens the engine, if its files are those of the folder, and all of them.
+fn open_engine(options: &EmbeddedOptions, folder: &mut Folder) -> Result<Engine> {
+    folder.check()?;
+    let engine = Engine::open(options, folder)?;
+    if folder.is_new() {
+        engine.apply(Writes::new(), Durability::Sync)?;
+    }
+    folder.check_link(engine.link()?.as_deref())?;
+    folder.is_made()?;
+    sync_state(folder.note_journal());
+    Ok(engine)
+}
+
+/// Brings the folder's state to the disk. If it does not get there, it is behind,
+/// and still true.
+fn sync_state(noted: std::io::Result<Arc<State>>) {
+    if let Err(error) = noted.and_then(|state| state.sync()) {
+        tracing::debug!(%error, "the folder's state is not on the disk");
     }
 }
 
@@ -214,6 +238,10 @@ impl Backend for Embedded {
     /// carried from level to level.
     fn tick(&self) {
         let Ok(engine) = self.engine() else { return };
+        let noted = self.inner().folder.as_ref().map(Folder::note_journal);
+        if let Some(noted) = noted {
+            sync_state(noted);
+        }
         let written = engine.written();
         if self.noticed.swap(written, Ordering::Relaxed) != written {
             engine.notice_the_past();
@@ -245,7 +273,7 @@ impl Backend for Embedded {
         let mut inner = self.inner();
         inner.engine = None;
         match (inner.folder.take(), flushed?) {
-            (Some(folder), true) => folder.empty_journal(),
+            (Some(folder), true) => folder.stop(),
             _ => Ok(()),
         }
     }
@@ -258,8 +286,8 @@ impl Backend for Embedded {
         if inner.folder.is_none() {
             inner.folder = Some(Folder::open(&self.options.path)?);
         }
-        let Some(folder) = &inner.folder else { return Ok(()) };
-        let engine = Engine::open(&self.options, folder)?;
+        let Some(folder) = &mut inner.folder else { return Ok(()) };
+        let engine = open_engine(&self.options, folder)?;
         engine.notice_the_past();
         inner.engine = Some(engine);
         Ok(())

@@ -101,3 +101,13 @@ pub(crate) fn at(wall: &Arc<HandWall>) -> LocalOptions {
 pub(crate) fn quick_folder() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
 }
+
+/// Text that does not compress well.
+pub(crate) fn noise(seed: u32, length: usize) -> String {
+    let mut state = seed;
+    let mut next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        char::from(b' ' + u8::try_from((state >> 16) % 95).unwrap())
+    };
+    (0..length).map(|_| next()).collect()
+}
