@@ -1,7 +1,7 @@
 //! What a person sees when the server starts.
 //!
-//! The last line is `Started`, and it comes only when a write has worked:
-//! whoever waits for it can connect. A key that the user gave is not printed.
+//! The last line is `Started`, and it comes only when a write has worked, or was
+//! refused because the disk is nearly full: whoever waits for it can connect. A key that the user gave is not printed.
 
 use std::io::{self, Write as _};
 use std::net::SocketAddr;

@@ -29,7 +29,7 @@ use std::sync::atomic::AtomicUsize;
 use clap::Parser as _;
 use dayfly_api::Api;
 use dayfly_engine::{Engine, EngineSettings};
-use dayfly_model::Timestamp;
+use dayfly_model::{ErrorKind, Timestamp};
 use dayfly_storage::clock::{SystemWall, Wall as _};
 use dayfly_storage::{Embedded, EmbeddedOptions, Local, LocalOptions, Memory, Store};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -162,7 +162,7 @@ async fn serve(
         limits: settings.limits,
         bodies: AtomicUsize::new(0),
     });
-    engine.probe().map_err(|error| format!("Writes do not work: {}", error.message))?;
+    probe(engine)?;
     if let Err(error) = banner::print(settings, address) {
         tracing::warn!(%error, "nobody reads what is printed");
     }
@@ -170,6 +170,18 @@ async fn serve(
     let purge = Background::start("dayfly-purge", move || purging.purge_turn())?;
     listen::listen(listener, host, &mut signals).await;
     Ok(purge)
+}
+
+/// Whether writes work. A server without room for them starts all the same: reads
+/// work, and deletes and the purge may make room.
+fn probe(engine: &Engine) -> Result<(), String> {
+    match engine.probe() {
+        Err(error) if error.kind == ErrorKind::InsufficientStorage => {
+            tracing::warn!("the server starts without room for writes. {}", error.message);
+            Ok(())
+        }
+        probed => probed.map_err(|error| format!("Writes do not work: {}", error.message)),
+    }
 }
 
 fn open_store(settings: &Checked) -> Result<Arc<dyn Store>, String> {

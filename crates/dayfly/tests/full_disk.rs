@@ -11,10 +11,11 @@
 mod common;
 
 use std::fs;
-use std::path::Path;
-use std::process::Command;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
-use common::{Server, send};
+use common::{Server, dayfly, send};
 
 const MIB: u64 = 1024 * 1024;
 
@@ -46,6 +47,134 @@ impl Drop for SmallDisk {
     fn drop(&mut self) {
         let _ = Command::new("umount").arg("--lazy").arg(self.path()).status();
     }
+}
+
+/// Writes a file until there are `left` bytes on the disk.
+fn fill(disk: &SmallDisk, left: u64) -> PathBuf {
+    let path = disk.path().join("filler");
+    let mut file = fs::File::create(&path).unwrap();
+    let page = [0; 4096];
+    while free(disk) > left && file.write_all(&page).is_ok() {}
+    path
+}
+
+fn free(disk: &SmallDisk) -> u64 {
+    let space = rustix::fs::statvfs(disk.path()).unwrap();
+    space.f_bavail * space.f_frsize
+}
+
+/// A database with a container and the items `0` to `count`.
+fn fill_container(server: &Server, count: usize, body: &str) {
+    assert_eq!(send(server, "POST", "/dbs", r#"{"id":"d"}"#).status, 201);
+    let container = r#"{"id":"c","partitionKey":{"paths":["/pk"]},"defaultTtl":-1}"#;
+    assert_eq!(send(server, "POST", "/dbs/d/colls", container).status, 201);
+    for n in 0..count {
+        let item = format!(r#"{{"id":"{n}","pk":"x"{body}}}"#);
+        assert_eq!(send(server, "POST", DOCS, &item).status, 201);
+    }
+}
+
+const DOCS: &str = "/dbs/d/colls/c/docs";
+
+#[test]
+fn a_server_below_the_reserve_starts_and_makes_room() {
+    let disk = SmallDisk::new(160 * MIB);
+    let data = disk.path().join("data");
+    // They live until the second start, and are large.
+    let body = format!(r#","ttl":1,"text":"{}""#, "text ".repeat(20_000));
+    let server = Server::start_in(&data, &[]);
+    fill_container(&server, 3, "");
+    for n in 0..100 {
+        let item = format!(r#"{{"id":"dies {n}","pk":"x"{body}}}"#);
+        assert_eq!(send(&server, "POST", DOCS, &item).status, 201);
+    }
+    server.terminate();
+    assert!(server.ended().success());
+    let filler = fill(&disk, 30 * MIB);
+
+    for round in 0..2 {
+        let mut command = dayfly(&["--listen", "127.0.0.1:0"]);
+        command.arg("--data").arg(&data).stderr(Stdio::piped());
+        let server = Server::spawn(&mut command);
+        let ready = server.get("/ready");
+        assert_eq!(ready.status, 503);
+        assert!(ready.body.contains("Free some space"), "{}", ready.body);
+        assert_eq!(send(&server, "GET", &format!("{DOCS}/0"), "").status, 200);
+        assert_eq!(send(&server, "DELETE", &format!("{DOCS}/{}", round + 1), "").status, 204);
+        let refused = send(&server, "POST", DOCS, r#"{"id":"z","pk":"x"}"#);
+        assert_eq!(refused.status, 507);
+        if round == 0 {
+            // The purge removes what has died.
+            let purged = || server.get("/metrics").body.contains("dayfly_purged_items_total 100");
+            while !purged() {
+                std::thread::yield_now();
+            }
+            server.terminate();
+            let said = server.said();
+            assert!(said.contains("starts without room for writes"), "{said}");
+        } else {
+            fs::remove_file(&filler).unwrap();
+            while server.get("/ready").status != 200 {
+                std::thread::yield_now();
+            }
+            assert_eq!(send(&server, "POST", DOCS, r#"{"id":"z","pk":"x"}"#).status, 201);
+        }
+    }
+}
+
+#[test]
+fn without_a_byte_left_reads_go_on_and_the_server_comes_back() {
+    let disk = SmallDisk::new(160 * MIB);
+    let server = Server::start_in(&disk.path().join("data"), &[]);
+    fill_container(&server, 300, &format!(r#","text":"{}""#, "text ".repeat(200)));
+    let filler = fill(&disk, 0);
+    assert_eq!(free(&disk), 0);
+
+    // Some deletes find room in what is written already; then none does.
+    let mut statuses = Vec::new();
+    for n in 0..200 {
+        statuses.push(send(&server, "DELETE", &format!("{DOCS}/{n}"), "").status);
+        let read = send(&server, "GET", &format!("{DOCS}/299"), "");
+        assert_eq!(read.status, 200, "after {statuses:?}: {}", read.body);
+    }
+    let last = *statuses.last().unwrap();
+    assert!(last == 507 || last == 503, "{statuses:?}");
+    let gone = statuses.iter().filter(|status| **status == 204).count();
+    for (n, status) in statuses.iter().enumerate().filter(|(_, status)| **status == 204) {
+        assert_eq!(*status, 204);
+        assert_eq!(send(&server, "GET", &format!("{DOCS}/{n}"), "").status, 404);
+    }
+    // Time goes on, since a lease needs no room.
+    let date = |server: &Server| {
+        let answer = send(server, "GET", &format!("{DOCS}/299"), "");
+        assert_eq!(answer.status, 200);
+        answer.header("date").unwrap().to_owned()
+    };
+    let first = date(&server);
+    let mut dates = vec![first];
+    while dates.len() < 6 {
+        let next = date(&server);
+        if dates.last() != Some(&next) {
+            dates.push(next);
+        }
+    }
+    assert_eq!(server.get("/ready").status, 503);
+
+    // A server that is started there can be read as well.
+    drop(server);
+    let server = Server::start_in(&disk.path().join("data"), &[]);
+    assert_eq!(send(&server, "GET", &format!("{DOCS}/299"), "").status, 200);
+    assert_eq!(server.get("/ready").status, 503);
+
+    fs::remove_file(&filler).unwrap();
+    while server.get("/ready").status != 200 {
+        std::thread::yield_now();
+    }
+    assert_eq!(send(&server, "POST", DOCS, r#"{"id":"n","pk":"x"}"#).status, 201);
+    let left =
+        (0..300).filter(|n| send(&server, "GET", &format!("{DOCS}/{n}"), "").status == 200).count();
+    // A delete that failed may have happened.
+    assert!(left <= 300 - gone && left >= 299 - gone, "{left} left of 300, {gone} deleted");
 }
 
 #[test]

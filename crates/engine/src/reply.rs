@@ -209,8 +209,9 @@ pub(crate) fn storage_failed(error: dayfly_storage::Error) -> Error {
         ),
         Storage::Full => Error::new(
             ErrorKind::InsufficientStorage,
-            "The disk is nearly full: writes that need space are refused, reads and deletes work. \
-             Free some space and send the request again.",
+            "The disk is full, or nearly: writes that need space are refused. Reads work, and \
+             deletes as long as there is space for them. Free some space and send the request \
+             again.",
         ),
         Storage::Unknown(why) => Error::new(
             ErrorKind::ServiceUnavailable,

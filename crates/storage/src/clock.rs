@@ -196,6 +196,13 @@ impl Clock {
         Ok(now)
     }
 
+    /// The time, as far as the lease reaches: while no later one can be had, time
+    /// stands still.
+    pub(crate) fn stand(&mut self) -> Second {
+        self.floor = self.wall().min(self.ceiling).max(self.floor);
+        self.floor
+    }
+
     /// About what time it is. Nobody may be shown this.
     pub(crate) fn glance(&mut self) -> Second {
         self.wall().max(self.floor)
@@ -271,9 +278,14 @@ impl Clock {
 
     /// `lease` is durable, and `anchor` with it.
     pub(crate) fn leased(&mut self, lease: Second, anchor: &Anchor) {
+        self.leased_alone(lease);
+        self.saved = (anchor.doubt, anchor.accepted);
+    }
+
+    /// `lease` is durable, but there was no room for what is stored with it.
+    pub(crate) fn leased_alone(&mut self, lease: Second) {
         self.ceiling = lease;
         self.asked = false;
-        self.saved = (anchor.doubt, anchor.accepted);
     }
 
     /// Hands out nothing past the floor until the next lease, and returns the

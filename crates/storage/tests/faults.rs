@@ -4,10 +4,10 @@
 
 mod common;
 
-use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 
-use common::{at, dump, get, put, puts, submit};
+use common::{at, deletes, dump, get, put, puts, submit};
 use dayfly_storage::clock::{HandWall, Refused, Step};
 use dayfly_storage::{
     Backend, Bucket, Disk, Durability, Error, Local, LocalOptions, Memory, Result, Store, Writes,
@@ -25,9 +25,14 @@ enum Fault {
     Refused,
     /// It fails, but is there.
     Kept,
+    /// There is no room for it on the disk.
+    NoRoom,
     /// The engine panics.
     Panics,
 }
+
+/// Much room.
+const ROOM: u64 = 1 << 40;
 
 /// A memory backend that fails when told to.
 #[derive(Clone)]
@@ -35,12 +40,25 @@ struct Faulty {
     memory: Memory,
     next: Arc<Mutex<Fault>>,
     reopens_fail: Arc<AtomicU32>,
+    reopened: Arc<AtomicU32>,
+    free_bytes: Arc<AtomicU64>,
+    /// Whether a lease can be kept without room.
+    keeps: bool,
+    lease: Arc<AtomicU64>,
 }
 
 impl Faulty {
     fn on(disk: &Disk) -> Self {
         let next = Arc::new(Mutex::new(Fault::None));
-        Faulty { memory: Memory::on(disk), next, reopens_fail: Arc::default() }
+        Faulty {
+            memory: Memory::on(disk),
+            next,
+            reopens_fail: Arc::default(),
+            reopened: Arc::default(),
+            free_bytes: Arc::new(AtomicU64::new(ROOM)),
+            keeps: false,
+            lease: Arc::default(),
+        }
     }
 
     fn next(&self, fault: Fault) {
@@ -77,6 +95,7 @@ impl Backend for Faulty {
         match fault {
             Fault::None => return self.memory.apply(writes, durability),
             Fault::Lost | Fault::Refused => {}
+            Fault::NoRoom => return Err(Error::Full),
             Fault::Kept => self.memory.apply(writes, durability)?,
             Fault::Panics => std::panic::resume_unwind(Box::new("on purpose")),
         }
@@ -100,7 +119,15 @@ impl Backend for Faulty {
     }
 
     fn free_bytes(&self) -> Option<u64> {
-        None
+        Some(self.free_bytes.load(SeqCst))
+    }
+
+    fn keep_lease(&self, lease: u64) -> Result<()> {
+        if self.keeps { Ok(self.lease.store(lease, SeqCst)) } else { Err(Error::Full) }
+    }
+
+    fn kept_lease(&self) -> u64 {
+        self.lease.load(SeqCst)
     }
 
     fn close(&self) -> Result<()> {
@@ -108,6 +135,7 @@ impl Backend for Faulty {
     }
 
     fn reopen(&self) -> Result<()> {
+        self.reopened.fetch_add(1, SeqCst);
         let fails = self.reopens_fail.fetch_update(SeqCst, SeqCst, |n| n.checked_sub(1)).is_ok();
         if fails { Err(broken()) } else { self.memory.reopen() }
     }
@@ -209,6 +237,73 @@ fn a_store_that_does_not_open_again_says_so_and_keeps_trying() {
         std::thread::yield_now();
     }
     assert_eq!(faulty.reopens_fail.load(SeqCst), 0);
+    assert_eq!(put(&store, HERE, "a", "2").unwrap().lsn, 2);
+}
+
+#[test]
+fn without_room_reads_go_on_until_there_is_some() {
+    let faulty = Faulty::on(&Disk::default());
+    let wall = Arc::new(HandWall::at(1000));
+    let store = Local::on(faulty.clone(), at(&wall)).unwrap();
+    put(&store, HERE, "a", "1").unwrap();
+    assert_eq!(store.snapshot().unwrap().now(), 1000);
+
+    faulty.free_bytes.store(0, SeqCst);
+    faulty.next(Fault::NoRoom);
+    assert!(matches!(submit(&store, HERE, &deletes("a")).wait(), Err(Error::Unknown(_))));
+    // Nothing is lost, and nothing is tried that would fail.
+    assert_eq!(get(&store, HERE, "a").as_deref(), Some("1"));
+    assert_eq!(store.buckets(), [HERE]);
+    assert_eq!(submit(&store, HERE, &deletes("a")).wait(), Err(Error::Full));
+    assert_eq!(store.writable(), Err(Error::Full));
+    assert_eq!(faulty.reopened.load(SeqCst), 0);
+    // No later lease can be had, so time stands still.
+    wall.set(2000);
+    assert_eq!(store.snapshot().unwrap().now(), 1003);
+    assert_eq!(store.clock().unwrap().now, 1003);
+
+    faulty.free_bytes.store(ROOM, SeqCst);
+    assert_eq!(store.writable(), Ok(()));
+    assert_eq!(store.snapshot().unwrap().now(), 2000);
+    submit(&store, HERE, &deletes("a")).wait().unwrap();
+    assert_eq!(get(&store, HERE, "a"), None);
+}
+
+#[test]
+fn without_room_for_its_lease_a_reader_is_served() {
+    let faulty = Faulty { keeps: true, ..Faulty::on(&Disk::default()) };
+    let wall = Arc::new(HandWall::at(1000));
+    let store = Local::on(faulty.clone(), at(&wall)).unwrap();
+    put(&store, HERE, "a", "1").unwrap();
+
+    faulty.free_bytes.store(0, SeqCst);
+    faulty.next(Fault::NoRoom);
+    // The lease is kept where it needs no room, so time goes on.
+    for second in [2000, 3000] {
+        wall.set(second);
+        assert_eq!(store.snapshot().unwrap().now(), second);
+        assert_eq!(get(&store, HERE, "a").as_deref(), Some("1"));
+    }
+    drop(store);
+    // And it is not handed out again after a restart.
+    wall.set(100);
+    assert_eq!(Local::on(faulty, at(&wall)).unwrap().snapshot().unwrap().now(), 3003);
+}
+
+#[test]
+fn a_store_without_room_opens_for_readers() {
+    let disk = Disk::default();
+    put(&open(&Faulty::on(&disk)), HERE, "a", "1").unwrap();
+    let faulty = Faulty::on(&disk.after_kill());
+    faulty.free_bytes.store(0, SeqCst);
+    faulty.next(Fault::NoRoom);
+    let store = open(&faulty);
+    assert_eq!(get(&store, HERE, "a").as_deref(), Some("1"));
+    assert_eq!(store.writable(), Err(Error::Full));
+    faulty.free_bytes.store(ROOM, SeqCst);
+    while store.writable().is_err() {
+        std::thread::yield_now();
+    }
     assert_eq!(put(&store, HERE, "a", "2").unwrap().lsn, 2);
 }
 

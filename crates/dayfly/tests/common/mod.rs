@@ -103,6 +103,13 @@ impl Server {
         kill_process(pid, Signal::TERM).unwrap();
     }
 
+    /// What it wrote to its standard error, which must be piped, until it ended.
+    pub(crate) fn said(mut self) -> String {
+        let mut said = String::new();
+        self.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        said
+    }
+
     /// Waits until the server has ended by itself.
     pub(crate) fn ended(mut self) -> ExitStatus {
         let mut rest = String::new();

@@ -80,15 +80,22 @@ impl Chain {
 }
 
 impl Engine {
+    /// Opens the engine, or says in a sentence why it cannot be opened.
     pub(super) fn open(options: &EmbeddedOptions, folder: &Folder) -> Result<Self> {
+        Self::try_open(options, folder).map_err(|error| match failed(error) {
+            Error::Unavailable(why) | Error::Corrupt(why) => folder.cannot_open(&why),
+            other => other,
+        })
+    }
+
+    fn try_open(options: &EmbeddedOptions, folder: &Folder) -> Result<Self, fjall::Error> {
         let database = Database::builder(folder.engine())
             .cache_size(options.cache_bytes)
             .max_journaling_size(options.journal_bytes)
             .worker_threads(options.workers.clamp(1, 2))
-            .open()
-            .map_err(failed)?;
+            .open()?;
         let table_bytes = (options.memtable_bytes / 2).max(TABLE_BYTES_MIN);
-        let rows = database.keyspace(KEYSPACE, || keyspace_options(table_bytes)).map_err(failed)?;
+        let rows = database.keyspace(KEYSPACE, || keyspace_options(table_bytes))?;
         let last = AtomicU64::new(rows.tree.get_highest_seqno().unwrap_or(0));
         let chain = Chain { identity: folder.identity(), last, state: folder.state() };
         Ok(Engine { database, rows, table_bytes, chain: Arc::new(chain) })

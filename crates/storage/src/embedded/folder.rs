@@ -100,6 +100,11 @@ impl Folder {
         self.is_new
     }
 
+    /// Whether nobody reads from an engine that was open before.
+    pub(super) fn is_let_go(&self) -> bool {
+        self.inventory().is_let_go()
+    }
+
     /// Looks whether everything is there and nothing else, before the engine is
     /// opened. Refuses with the name of what is wrong.
     pub(super) fn check(&self) -> Result<()> {
@@ -114,6 +119,15 @@ impl Folder {
     pub(super) fn check_link(&self, link: Option<&[u8]>) -> Result<()> {
         let checked = self.inventory().check_link(link.unwrap_or_default());
         checked.map_err(|fault| refused(&self.path, fault))
+    }
+
+    /// The engine says that it cannot open its files.
+    pub(super) fn cannot_open(&self, why: &str) -> Error {
+        Error::Unavailable(format!(
+            "The folder '{}' does not open: its engine says {why}. Restore the folder from a \
+             backup, or use another folder.",
+            self.path.display()
+        ))
     }
 
     /// Notes that the engine's files are complete, unless that is known.

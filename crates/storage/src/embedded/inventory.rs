@@ -148,6 +148,11 @@ impl Inventory<'_> {
         self.path.join(ENGINE).join(TREES).join(name)
     }
 
+    /// Whether nobody has the engine's lock.
+    pub(super) fn is_let_go(&self) -> bool {
+        !matches!(self.make_lock(), Err(Fault::InUse))
+    }
+
     /// Our lock is what keeps others out. The engine wants its own as well, and it
     /// says whether an engine that failed is still being read.
     fn make_lock(&self) -> Checked {

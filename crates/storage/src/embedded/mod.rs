@@ -30,12 +30,15 @@ use folder::Folder;
 use state::State;
 
 use crate::local::{Backend, Durability, Held, Local, LocalOptions, Rest, Writes};
-use crate::{Error, Result};
+use crate::{Error, Result, Second};
 
 /// How often to look whether the engine has caught up, and how often at most
 /// before the write fails.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 const LOOKS_MAX: u32 = 12_000;
+
+/// How often to look whether those who read from a broken engine are done.
+const LOOKS_UNTIL_READ: u32 = 60;
 
 /// After so many looks a compaction of everything is tried.
 const LOOKS_UNTIL_STUCK: u32 = 400;
@@ -124,6 +127,16 @@ impl Embedded {
         self.inner().engine.clone().ok_or_else(closed)
     }
 
+    fn state(&self) -> Option<Arc<State>> {
+        self.inner().folder.as_ref().map(Folder::state)
+    }
+
+    /// Waits a little.
+    fn pause(&self) {
+        let waiting = self.pause.wait_timeout(self.inner(), LOOK_EVERY);
+        drop(waiting.unwrap_or_else(PoisonError::into_inner));
+    }
+
     /// Looks until `done`, or until the engine is broken, but not for ever.
     fn wait_until(&self, engine: &Engine, done: impl Fn(&Engine) -> bool) -> Result<()> {
         for look in 1..=LOOKS_MAX {
@@ -132,8 +145,7 @@ impl Embedded {
             }
             engine.is_alive()?;
             engine.help(look.is_multiple_of(LOOKS_UNTIL_STUCK))?;
-            let waiting = self.pause.wait_timeout(self.inner(), LOOK_EVERY);
-            drop(waiting.unwrap_or_else(PoisonError::into_inner));
+            self.pause();
         }
         let waits = engine.waits();
         Err(Error::Unavailable(format!("{} does not catch up: {waits}", self.name())))
@@ -257,6 +269,16 @@ impl Backend for Embedded {
         self.flush(&self.engine()?)
     }
 
+    fn keep_lease(&self, lease: Second) -> Result<()> {
+        let state = self.state().ok_or(Error::Full)?;
+        let kept = state.note(|seen| seen.lease = lease).and_then(|()| state.sync());
+        kept.map_err(|_| Error::Full)
+    }
+
+    fn kept_lease(&self) -> Second {
+        self.state().map_or(0, |state| state.seen().lease)
+    }
+
     fn disk_bytes(&self) -> u64 {
         folder::disk_bytes(&self.options.path)
     }
@@ -279,13 +301,21 @@ impl Backend for Embedded {
     }
 
     fn reopen(&self) -> Result<()> {
-        // The old engine goes first: it holds fjall's own lock.
+        // The old engine goes first: it holds fjall's own lock, as long as somebody
+        // still reads from it.
         let old = self.inner().engine.take();
         drop(old);
-        let mut inner = self.inner();
-        if inner.folder.is_none() {
-            inner.folder = Some(Folder::open(&self.options.path)?);
+        if self.inner().folder.is_none() {
+            let folder = Folder::open(&self.options.path)?;
+            self.inner().folder = Some(folder);
         }
+        for _ in 0..LOOKS_UNTIL_READ {
+            if self.inner().folder.as_ref().is_none_or(Folder::is_let_go) {
+                break;
+            }
+            self.pause();
+        }
+        let mut inner = self.inner();
         let Some(folder) = &mut inner.folder else { return Ok(()) };
         let engine = open_engine(&self.options, folder)?;
         engine.notice_the_past();

@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 
 use bytes::Bytes;
 
-use crate::{Direction, Result};
+use crate::{Direction, Error, Result, Second};
 
 /// What one batch changes: values to set, and keys (without a value) to remove.
 pub type Writes = BTreeMap<Vec<u8>, Option<Bytes>>;
@@ -95,6 +95,17 @@ pub trait Backend: Send + Sync + 'static {
     /// after `compact`, when a newer snapshot is published, and while the
     /// disk is full.
     fn release(&self) -> Result<()>;
+
+    /// Keeps the clock's lease where that needs no room, and brings it to the
+    /// disk. Called while a write finds no room.
+    fn keep_lease(&self, _lease: Second) -> Result<()> {
+        Err(Error::Full)
+    }
+
+    /// The lease that was kept so, or 0.
+    fn kept_lease(&self) -> Second {
+        0
+    }
 
     /// Bytes on disk.
     fn disk_bytes(&self) -> u64;

@@ -9,7 +9,9 @@
 //!
 //! Everything that writes holds the **turn**, so a lease, a clear and a group
 //! never mix. When a write fails nobody knows what is on disk: every job of
-//! the group is Unknown, and the backend is reopened.
+//! the group is Unknown, and the backend is reopened. If it failed for lack of
+//! room, it would fail again: what was published is kept for readers, and the
+//! backend is reopened when there is room.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -183,14 +185,33 @@ impl<B: Backend> Shared<B> {
         Ok(())
     }
 
+    /// Opens the store. Without room on the disk it is opened for readers.
+    pub(super) fn start(&self) -> Result<()> {
+        let loaded = self.load(&mut lock(&self.turn));
+        let Err(error) = loaded else { return Ok(()) };
+        if lock(&self.state).kept().is_none() {
+            return Err(error);
+        }
+        tracing::error!("{} can only be read: {error}", self.backend.name());
+        Ok(())
+    }
+
     /// Notes that the backend is broken, and tries to open it again.
     pub(super) fn failed(&self, turn: &mut Turn<B::Rows>, error: Error) {
         tracing::error!("{} failed and is opened again: {error}", self.backend.name());
-        {
+        let has_room = error != Error::Full && !self.space.is_exhausted(|| self.free_bytes());
+        let before = {
             let mut state = lock(&self.state);
             state.clock.abandoned();
-            state.phase = Phase::Broken { why: error.to_string(), again: instant() };
-        }
+            let kept = match &state.phase {
+                _ if has_room => None,
+                Phase::Open(published) => Some(Arc::clone(published)),
+                _ => state.kept(),
+            };
+            let broken = Phase::Broken { why: error.to_string(), again: instant(), kept };
+            std::mem::replace(&mut state.phase, broken)
+        };
+        drop(before);
         // If it stays broken, the next caller is told.
         let _ = self.heal(turn);
     }
@@ -198,13 +219,23 @@ impl<B: Backend> Shared<B> {
     /// Opens a broken backend again, but not more often than every
     /// [`REOPEN_PAUSE`].
     pub(super) fn heal(&self, turn: &mut Turn<B::Rows>) -> Result<()> {
+        if let Phase::Open(_) = lock(&self.state).phase {
+            return Ok(());
+        }
         let now = instant();
-        match &mut lock(&self.state).phase {
+        let exhausted = self.space.is_exhausted(|| self.free_bytes());
+        let kept = match &mut lock(&self.state).phase {
             Phase::Open(_) => return Ok(()),
             Phase::Closed => return Err(closed()),
-            Phase::Broken { why, again } if now < *again => return Err(broken(why)),
-            Phase::Broken { again, .. } => *again = now + REOPEN_PAUSE,
-        }
+            Phase::Broken { kept: Some(_), .. } if exhausted => return Err(Error::Full),
+            Phase::Broken { why, again, .. } if now < *again => return Err(broken(why)),
+            Phase::Broken { again, kept, .. } => {
+                *again = now + REOPEN_PAUSE;
+                kept.take()
+            }
+        };
+        // The backend cannot be opened while somebody reads it.
+        drop(kept);
         match self.backend.reopen().and_then(|()| self.load(turn)) {
             Ok(()) => {
                 tracing::info!("{} works again", self.backend.name());
@@ -214,8 +245,9 @@ impl<B: Backend> Shared<B> {
                 let why = error.to_string();
                 tracing::error!("{} could not be opened again: {why}", self.backend.name());
                 let error = broken(&why);
-                let again = instant() + REOPEN_PAUSE;
-                lock(&self.state).phase = Phase::Broken { why, again };
+                let mut state = lock(&self.state);
+                let kept = state.kept();
+                state.phase = Phase::Broken { why, again: instant() + REOPEN_PAUSE, kept };
                 Err(error)
             }
         }
@@ -237,21 +269,30 @@ impl<B: Backend> Shared<B> {
         let latest = loaded.heads.values().map(|head| head.ts).max().unwrap_or(0);
         let (lease, anchor) = {
             let clock = &mut lock(&self.state).clock;
-            let floor = loaded.lease.max(latest);
+            let floor = loaded.lease.max(latest).max(self.backend.kept_lease());
             clock.opened(floor, loaded.test.unwrap_or_default(), &loaded.anchor);
             (clock.next_lease(), clock.anchor())
         };
         let mut writes = Writes::new();
         system::put_opened(&mut writes, turn.opened);
         system::put_lease(&mut writes, lease, &anchor);
-        self.backend.apply(writes, Durability::Sync)?;
+        let applied = self.backend.apply(writes, Durability::Sync);
         let (generation, heads) = (turn.generation, loaded.heads);
         let (rows, notes) = (self.backend.rows()?, Arc::clone(&self.notes));
         let published = Arc::new(Published { generation, heads, rows, notes });
         let mut state = lock(&self.state);
-        state.clock.leased(lease, &anchor);
-        state.phase = Phase::Open(published);
-        Ok(())
+        match &applied {
+            Ok(()) => {
+                state.clock.leased(lease, &anchor);
+                state.phase = Phase::Open(published);
+            }
+            Err(error) => {
+                let kept = (*error == Error::Full).then_some(published);
+                let why = error.to_string();
+                state.phase = Phase::Broken { why, again: instant() + REOPEN_PAUSE, kept };
+            }
+        }
+        applied
     }
 }
 

@@ -96,7 +96,7 @@ impl<B: Backend> Local<B> {
     pub fn on(backend: B, options: LocalOptions) -> Result<Self> {
         let manual = options.manual;
         let shared = Arc::new(Shared::new(backend, options));
-        shared.load(&mut lock(&shared.turn))?;
+        shared.start()?;
         let mut threads = Vec::new();
         if !manual {
             threads.push(start("committer", &shared, Shared::run)?);
@@ -209,11 +209,25 @@ impl<R> State<R> {
             Phase::Closed => Err(committer::closed()),
         }
     }
+
+    /// What is still read while the backend is broken for lack of room.
+    fn kept(&self) -> Option<Arc<reader::Published<R>>> {
+        match &self.phase {
+            Phase::Broken { kept, .. } => kept.clone(),
+            Phase::Open(_) | Phase::Closed => None,
+        }
+    }
 }
 
 enum Phase<R> {
     Open(Arc<reader::Published<R>>),
-    Broken { why: String, again: Instant },
+    /// With `kept`, there is no room on the disk to open the backend again, and
+    /// what was published before is read.
+    Broken {
+        why: String,
+        again: Instant,
+        kept: Option<Arc<reader::Published<R>>>,
+    },
     Closed,
 }
 

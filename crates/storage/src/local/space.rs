@@ -4,6 +4,9 @@
 //! needs room even to delete. So we look ourselves, before the journal is
 //! touched: below the **reserve**, writes that grow are refused, and what is
 //! left is for deletes, the clock's lease and compaction.
+//!
+//! When others take the reserve as well, a write fails. Then what was published is
+//! still read, and the engine is opened again when there is room.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -12,6 +15,10 @@ use super::{instant, lock};
 
 /// How long a look at a disk with much room is good.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
+
+/// A broken engine is not opened again with less room than this: it would be
+/// broken again, and nobody could read meanwhile.
+const OPEN_BYTES: u64 = 8 * 1024 * 1024;
 
 /// How often an engine on a full disk is asked to give back what it can.
 const RELEASE_EVERY: Duration = Duration::from_millis(500);
@@ -47,6 +54,11 @@ impl Space {
         let Some(free) = probe() else { return false };
         *last = Some((now, free));
         free < self.reserve_bytes
+    }
+
+    /// Whether there is too little room even to open the engine.
+    pub(super) fn is_exhausted(&self, probe: impl Fn() -> Option<u64>) -> bool {
+        probe().is_some_and(|free| free < OPEN_BYTES.min(self.reserve_bytes))
     }
 
     /// Whether it is time to ask the engine for what it can give back.

@@ -5,7 +5,7 @@ use super::group::settle;
 use super::reader::Reader;
 use super::system::{self, Heads, SYSTEM, physical};
 use super::tidy::Sight;
-use super::{Local, Phase, Shared, Turn, committer, lock};
+use super::{Local, Phase, Shared, State, Turn, committer, lock};
 use crate::clock::{LeaseNeeded, Reading, Refused, Step};
 use crate::plan::fingerprint;
 use crate::{
@@ -52,7 +52,10 @@ impl<B: Backend> Store for Local<B> {
     }
 
     fn buckets(&self) -> Vec<Bucket> {
-        let Ok(published) = lock(&self.shared.state).published() else { return Vec::new() };
+        let state = lock(&self.shared.state);
+        let published = state.published().ok().or_else(|| state.kept());
+        drop(state);
+        let Some(published) = published else { return Vec::new() };
         let mut buckets: Vec<Bucket> = published.heads.keys().copied().collect();
         buckets.sort_unstable();
         buckets
@@ -147,8 +150,44 @@ impl<B: Backend> Shared<B> {
                     (Err(_), _) => false,
                 }
             };
-            if needed { self.renew()? } else { self.open()? }
+            if needed {
+                let renewed = self.renew();
+                if lock(&self.state).kept().is_none() {
+                    renewed?;
+                }
+            } else if let Some(reader) = self.read_kept() {
+                return Ok(reader);
+            } else {
+                self.open()?;
+            }
         }
+    }
+
+    /// What is still read while there is no room on the disk. Time goes on as far
+    /// as a lease can be kept without room, and then stands still.
+    fn read_kept(&self) -> Option<Reader<B::Rows>> {
+        let reader = |state: &mut State<B::Rows>| {
+            let published = state.kept()?;
+            Some((published, state.clock.now()))
+        };
+        if let (published, Ok(now)) = reader(&mut lock(&self.state))? {
+            return Some(Reader { published, now });
+        }
+        let _turn = lock(&self.turn);
+        let lease = {
+            let mut state = lock(&self.state);
+            if let (published, Ok(now)) = reader(&mut state)? {
+                return Some(Reader { published, now });
+            }
+            state.clock.next_lease()
+        };
+        let kept = self.backend.keep_lease(lease);
+        let mut state = lock(&self.state);
+        if kept.is_ok() {
+            state.clock.leased_alone(lease);
+        }
+        let (published, now) = reader(&mut state)?;
+        Some(Reader { published, now: now.unwrap_or_else(|LeaseNeeded| state.clock.stand()) })
     }
 
     /// Makes sure that the store is open, or says why it is not.
