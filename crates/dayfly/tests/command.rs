@@ -11,7 +11,7 @@ mod common;
 
 use std::net::TcpListener;
 
-use common::{OWN_KEY, Server, dayfly, send};
+use common::{OWN_KEY, Server, admin, dayfly, send};
 
 /// Where the clock stands.
 const NOW: u64 = 4_000_000_000;
@@ -28,18 +28,6 @@ fn server() -> Server {
 
 fn clock(server: &Server, step: &str) {
     admin(server, "clock", step);
-}
-
-/// A call of the admin API.
-fn admin(server: &Server, call: &str, body: &str) {
-    let key = server.banner.split("AccountKey=").nth(1).unwrap().split(';').next().unwrap();
-    let mut client = server.connect();
-    client.send(format!(
-        "POST /_admin/v1/{call} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {key}\r\n\
-         content-length: {}\r\n\r\n{body}",
-        body.len()
-    ));
-    assert_eq!(client.answer().status, 200);
 }
 
 fn fill(server: &Server) {

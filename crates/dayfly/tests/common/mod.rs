@@ -155,6 +155,18 @@ pub(crate) fn send(server: &Server, method: &str, path: &str, body: &str) -> Ans
     client.answer()
 }
 
+/// A call of the admin API.
+pub(crate) fn admin(server: &Server, call: &str, body: &str) {
+    let key = server.banner.split("AccountKey=").nth(1).unwrap().split(';').next().unwrap();
+    let mut client = server.connect();
+    client.send(format!(
+        "POST /_admin/v1/{call} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {key}\r\n\
+         content-length: {}\r\n\r\n{body}",
+        body.len()
+    ));
+    assert_eq!(client.answer().status, 200);
+}
+
 /// A connection in clear text.
 pub(crate) struct Client {
     stream: BufReader<TcpStream>,
