@@ -198,8 +198,9 @@ impl<B: Backend> Shared<B> {
 
     /// Notes that the backend is broken, and tries to open it again.
     pub(super) fn failed(&self, turn: &mut Turn<B::Rows>, error: Error) {
-        tracing::error!("{} failed and is opened again: {error}", self.backend.name());
         let has_room = error != Error::Full && !self.space.is_exhausted(|| self.free_bytes());
+        let when = if has_room { "" } else { " when there is room; until then it is only read" };
+        tracing::error!("{} failed and is opened again{when}: {error}", self.backend.name());
         let before = {
             let mut state = lock(&self.state);
             state.clock.abandoned();
