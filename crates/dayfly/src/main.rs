@@ -207,7 +207,13 @@ fn open_store(settings: &Checked) -> Result<Arc<dyn Store>, String> {
             Local::<Embedded>::embedded(embedded, options).map(|store| Arc::new(store) as _)
         }
     };
-    opened.map_err(|error| error.to_string())
+    opened.map_err(|error| match error {
+        dayfly_storage::Error::Full => {
+            "The disk is full, and the data cannot be opened. Free some space, then start again."
+                .to_owned()
+        }
+        other => other.to_string(),
+    })
 }
 
 fn open_tls(settings: &Checked) -> Result<Tls, String> {

@@ -11,7 +11,7 @@ mod common;
 
 use std::net::TcpStream;
 
-use common::{OWN_KEY, Server, dayfly, refusal};
+use common::{OWN_KEY, Server, dayfly, refusal, send};
 
 const WELL_KNOWN_KEY: &str =
     "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==";
@@ -97,6 +97,28 @@ fn a_folder_that_is_open_is_refused() {
     assert_eq!(code, Some(1), "{said}");
     assert!(said.starts_with("dayfly: ") && said.contains("in use by another dayfly"), "{said}");
     assert_eq!(said.lines().count(), 1, "{said}");
+}
+
+#[test]
+fn a_folder_without_its_journal_is_refused() {
+    for stops in [true, false] {
+        let folder = tempfile::tempdir().unwrap();
+        let server = Server::start_in(folder.path(), &[]);
+        assert_eq!(send(&server, "POST", "/dbs", r#"{"id":"d"}"#).status, 201);
+        if stops {
+            server.terminate();
+            assert!(server.ended().success());
+        } else {
+            // This kills it.
+            drop(server);
+        }
+        let journal = if stops { "fjall/1.jnl" } else { "fjall/0.jnl" };
+        std::fs::remove_file(folder.path().join(journal)).unwrap();
+        let (code, said) =
+            refusal(dayfly(&["--listen", "127.0.0.1:0", "--data"]).arg(folder.path()));
+        assert_eq!(code, Some(1));
+        assert!(said.contains(&format!("'{journal}' is missing")), "{said}");
+    }
 }
 
 #[test]

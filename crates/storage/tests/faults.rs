@@ -123,7 +123,11 @@ impl Backend for Faulty {
     }
 
     fn keep_lease(&self, lease: u64) -> Result<()> {
-        if self.keeps { Ok(self.lease.store(lease, SeqCst)) } else { Err(Error::Full) }
+        if !self.keeps {
+            return Err(Error::Full);
+        }
+        self.lease.store(lease, SeqCst);
+        Ok(())
     }
 
     fn kept_lease(&self) -> u64 {

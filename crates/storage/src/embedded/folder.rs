@@ -331,9 +331,6 @@ fn refused(path: &Path, fault: Fault) -> Error {
 }
 
 fn cannot(path: &Path, error: &io::Error) -> Error {
-    if error.kind() == io::ErrorKind::StorageFull {
-        return Error::Full;
-    }
     Error::Unavailable(format!(
         "The folder '{}' cannot be used: {error}. Check that it exists and that dayfly may write \
          there, or use another folder.",

@@ -87,7 +87,8 @@ impl State {
         noted.seen.turn += 1;
         noted.is_synced = false;
         let at = if noted.seen.turn.is_multiple_of(2) { 0 } else { SLOT_BYTES as u64 };
-        self.file.write_all_at(&slot(self.identity, noted.seen), at)
+        let written = self.file.write_all_at(&slot(self.identity, noted.seen), at);
+        written.inspect_err(|_| noted.seen = before)
     }
 
     /// Brings it to the disk. Nobody who notes something waits for that.

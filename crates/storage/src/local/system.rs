@@ -6,6 +6,7 @@
 //! clock  anchor       boot id:16, looks, doubts: what measures the clock then
 //! clock  test         offset:8 frozen:1 at:8, once the clock was moved
 //! opened              how often the store was opened:4
+//! \xFF                kept for the backend: see `embedded/journal.rs`
 //! ```
 //!
 //! Numbers are big-endian, so byte order is number order.
