@@ -9,7 +9,9 @@ use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
 
 use common::{dump, get, put, quick_folder};
-use dayfly_storage::{Bucket, Embedded, Error, Head, Local, LocalOptions, Pair, Store};
+use dayfly_storage::{
+    Bucket, Embedded, EmbeddedOptions, Error, Head, KeyRange, Local, LocalOptions, Pair, Store,
+};
 
 const HERE: Bucket = Bucket(1);
 
@@ -267,4 +269,44 @@ fn what_a_crash_leaves_is_nothing() {
         assert_eq!(dump(&open(folder.path())), shown);
     }
     assert_eq!(get(&open(folder.path()), HERE, "key 19").as_deref(), Some("value 1"));
+}
+
+#[test]
+fn what_the_engine_does_with_its_files_is_no_fault() {
+    let folder = quick_folder();
+    let small =
+        || EmbeddedOptions { memtable_bytes: 1024 * 1024, ..EmbeddedOptions::new(folder.path()) };
+    let noise = common::noise(1, 256 * 1024);
+    let mut shown = Vec::new();
+    let mut newest = 0;
+    // Journals are begun and removed, tables written and merged, and each round
+    // ends as with a kill, wherever the engine is just then.
+    for round in 0..8 {
+        let store = Local::embedded(small(), LocalOptions::default()).unwrap();
+        if round > 0 {
+            assert_eq!(dump(&store), shown, "round {round}");
+        }
+        let tickets: Vec<_> = (0..100)
+            .map(|n| {
+                let key = format!("key {}", n % 20);
+                let change =
+                    if n % 3 == 2 { common::deletes(&key) } else { common::puts(&key, &noise) };
+                common::submit(&store, HERE, &change)
+            })
+            .collect();
+        for ticket in tickets {
+            ticket.wait().unwrap();
+        }
+        if round % 3 == 1 {
+            store.clear(HERE, &KeyRange::prefix(b"key 1"), 100).unwrap();
+            store.compact().unwrap();
+        }
+        shown = dump(&store);
+        let journals = files(&folder.path().join("fjall"));
+        let number = |file: &PathBuf| file.file_stem().unwrap().to_str().unwrap().parse().ok();
+        let journals = journals.iter().filter(|file| file.extension() == Some("jnl".as_ref()));
+        newest = newest.max(journals.filter_map(number).max().unwrap());
+    }
+    assert!(newest > 0, "no second journal was begun");
+    assert_eq!(dump(&open(folder.path())), shown);
 }
