@@ -8,6 +8,7 @@
 //! ttl      CPU of a change of the default, of what-if and forecast, and of idling
 //! purge    expired items removed a second, against bare fjall removing the same keys
 //! beside   latency of writes with and without a purge beside them
+//! wide     latency of small writes beside those of items with very many properties
 //! query    CPU of queries, against point reads, other sizes and a bare loop; their memory
 //! ```
 //!
@@ -29,6 +30,7 @@ mod report;
 mod scale;
 mod start;
 mod ttl;
+mod wide;
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -64,10 +66,11 @@ enum Name {
     Ttl,
     Purge,
     Beside,
+    Wide,
     Query,
 }
 
-const ALL: [Name; 8] = [
+const ALL: [Name; 9] = [
     Name::Start,
     Name::Read,
     Name::Create,
@@ -75,6 +78,7 @@ const ALL: [Name; 8] = [
     Name::Ttl,
     Name::Purge,
     Name::Beside,
+    Name::Wide,
     Name::Query,
 ];
 
@@ -108,6 +112,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             Name::Ttl => ttl::run(&bench)?,
             Name::Purge => purge::run(&bench)?,
             Name::Beside => beside::run(&bench)?,
+            Name::Wide => wide::run(&bench)?,
             Name::Query => query::run(&bench, options.items)?,
         };
         println!("\n{}", report.table());

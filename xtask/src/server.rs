@@ -140,6 +140,19 @@ impl Drop for Server {
 
 /// The command that starts dayfly, with nothing of ours in its environment.
 pub(crate) fn dayfly(program: &Path, folder: &Path) -> Command {
+    let mut command = bare(program);
+    command.arg("--data").arg(folder);
+    command
+}
+
+/// The same, with its data in memory.
+pub(crate) fn dayfly_in_memory(program: &Path) -> Command {
+    let mut command = bare(program);
+    command.arg("--memory");
+    command
+}
+
+fn bare(program: &Path) -> Command {
     let mut command = Command::new(program);
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("DAYFLY_") {
@@ -147,7 +160,7 @@ pub(crate) fn dayfly(program: &Path, folder: &Path) -> Command {
         }
     }
     command.env("DAYFLY_LOG", "warn");
-    command.args(["--listen", "127.0.0.1:0", "--data"]).arg(folder).stdin(Stdio::null());
+    command.args(["--listen", "127.0.0.1:0"]).stdin(Stdio::null());
     command
 }
 

@@ -193,6 +193,7 @@ fn open_store(settings: &Checked) -> Result<Arc<dyn Store>, String> {
             Durability::Relaxed => dayfly_storage::Durability::Relaxed,
         },
         cache_bytes: settings.cache_bytes - blocks_bytes,
+        slots_bytes: settings.cache_bytes - blocks_bytes,
         ..LocalOptions::default()
     };
     let opened: dayfly_storage::Result<Arc<dyn Store>> = match &settings.place {

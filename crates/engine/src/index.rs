@@ -135,6 +135,25 @@ impl Indexed {
         self.weight
     }
 
+    /// How many entries there are.
+    pub(crate) fn entries(&self) -> usize {
+        self.terms.len()
+    }
+
+    /// About how many rows a commit writes or removes for all of them: each entry,
+    /// and the count of each path.
+    pub(crate) fn rows(&self) -> usize {
+        2 * self.entries()
+    }
+
+    /// About how many rows a commit writes that puts these entries over those from
+    /// before.
+    pub(crate) fn rows_over(&self, before: &Indexed) -> usize {
+        let gone = before.all().filter(|(kind, term)| !self.has(*kind, term)).count();
+        let kept = before.entries() - gone;
+        gone + self.entries().saturating_sub(kept)
+    }
+
     /// Writes the entries of a new item.
     pub(crate) fn put(&self, batch: &mut Batch, owner: &Owner<'_>) {
         self.put_over(&Indexed::default(), true, batch, owner);

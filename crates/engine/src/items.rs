@@ -498,6 +498,7 @@ impl ItemPlan {
             corpses.push(Corpse { record, key: self.spot.key.clone(), indexed });
         }
         let (bytes, indexed) = self.made(body, by)?;
+        let rows = rows_of(&corpses) + indexed.rows();
         let charge_ru = charge::of_create(body.text.len(), 0);
         let ttl_ignored = body.ttl.is_some() && !by.default.is_on();
         let answer = self.answer(201, charge_ru, ttl_ignored, by.default);
@@ -508,7 +509,8 @@ impl ItemPlan {
             let record = bytes.seal(seal(stamp, ttl, docno));
             record.put(batch, &spot.partition, &spot.key, &indexed);
             Written { graves: Some(graves), ..answer(stamp, Some(record)) }
-        }))
+        })
+        .of_rows(rows))
     }
 
     /// A new version of an item that is alive.
@@ -524,6 +526,7 @@ impl ItemPlan {
         let corpses = self.free_unique_keys(view, body, by)?;
         let before = stored_index(view, &old, by)?;
         let (bytes, indexed) = self.made(body, by)?;
+        let rows = rows_of(&corpses) + indexed.rows_over(&before);
         let answer = self.replaced(body, &old, by);
         let (spot, gone) = (self.spot.clone(), Arc::clone(&self.around.gone));
         let alive_before = expiry(&old, by.default);
@@ -535,6 +538,7 @@ impl ItemPlan {
             record.put_over((&old, &before), batch, &spot.partition, &spot.key, &indexed);
             Written { graves: Some(graves), ..answer(stamp, Some(record)) }
         })
+        .of_rows(rows)
         .valid_before(alive_before))
     }
 
@@ -553,6 +557,7 @@ impl ItemPlan {
     fn delete(&self, view: &View<'_>, old: Record, by: &Rules) -> Result<Draft<Written>> {
         self.check_condition(&old)?;
         let indexed = stored_index(view, &old, by)?;
+        let rows = indexed.rows();
         let answer = self.answer(204, charge::of_delete(old.text().len(), 0), false, by.default);
         let spot = self.spot.clone();
         let alive_before = expiry(&old, by.default);
@@ -560,6 +565,7 @@ impl ItemPlan {
             old.bury(batch, &spot.key, &indexed);
             answer(stamp, None)
         })
+        .of_rows(rows)
         .valid_before(alive_before))
     }
 
@@ -692,6 +698,11 @@ fn bury(corpses: Vec<Corpse>, gone: Arc<Gone>, bucket: Bucket, batch: &mut Batch
         record.bury(batch, key, indexed);
     }
     Graves { gone, bucket, items: corpses.len() }
+}
+
+/// How many rows go with them.
+fn rows_of(corpses: &[Corpse]) -> usize {
+    corpses.iter().map(|corpse| corpse.indexed.rows()).sum()
 }
 
 /// What a stored item has in the index.

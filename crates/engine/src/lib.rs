@@ -43,7 +43,7 @@ use std::time::Duration;
 use dayfly_model::{Error, ErrorKind, Result, Timestamp};
 use dayfly_storage::clock::{LAST_SECOND, Reading, Refused, Step};
 use dayfly_storage::{
-    Batch, Bucket, Draft, Figures, Plan, Snapshot, Stamp, Store, Ticket, View, commit,
+    Batch, Bucket, Draft, Figures, Plan, Snapshot, Stamp, Store, Ticket, View, commit, commit_returning,
 };
 use serde_json::json;
 
@@ -393,7 +393,7 @@ impl Engine {
         match items::plan(&opened, write, around) {
             Ok(plan) => {
                 let bucket = plan.bucket();
-                let ticket = commit(&*self.shared.store, bucket, plan);
+                let ticket = commit_returning(&self.shared.store, bucket, plan);
                 let (shared, container) = (Arc::clone(&self.shared), opened.container);
                 Answer::Pending(Pending(Waiting::Item(ticket, Within { shared, container })))
             }

@@ -225,7 +225,7 @@ impl<'a> Lives<'a> {
         for level in (0..LEVELS).rev() {
             let cell = usize::from(cell_of(end, level));
             let (before, edge) = self.page(class, level, page_of(end, level), |page| {
-                (page.before(cell), page.cells().get(cell).copied().unwrap_or_default())
+                (page.before(cell), page.cell(cell))
             })?;
             sum = sum.plus(before);
             if edge.is_empty() {
@@ -356,7 +356,7 @@ impl Recounted {
         let above = get(&keys::lives(class, level + 1, page >> CELL_BITS))?;
         let above = above.map(|row| Tally::decode(&row)).transpose()?.unwrap_or_default();
         let cell = usize::from(cell_of(page, 0));
-        Ok(above.cells().get(cell) == Some(&stored.before(CELLS)))
+        Ok(above.cell(cell) == stored.before(CELLS))
     }
 
     /// Whether the histogram has all that was counted.

@@ -32,7 +32,8 @@ pub use embedded::{Embedded, EmbeddedOptions};
 pub use local::{Backend, Durability, Held, Local, LocalOptions, Probe, Rest, Rows, Visit, Writes};
 pub use memory::{Disk, Memory};
 pub use plan::{
-    Basis, Batch, Draft, Job, Plan, Room, Stamp, Ticket, Urgency, View, Write, commit, commit_on,
+    Basis, Batch, Draft, Job, LARGE_BYTES, LARGE_ROWS, Plan, RETURNS_MAX, Redraft, Room, Stamp,
+    Ticket, Urgency, View, Weight, Write, commit, commit_on, commit_returning,
 };
 
 /// Seconds since 1970.

@@ -11,11 +11,19 @@
 //! A draft is a function of the keys it read, the head's state and the time.
 //! The view remembers the keys; the draft says until when it holds. So the
 //! committer needs no versions to compare and parses nothing.
+//!
+//! **A large draft is not made again by the committer**, for all others would wait
+//! for it. If it no longer holds, its plan goes back to whoever waits for the
+//! ticket, once the group is published that it came too late for; there it is
+//! drafted from a new snapshot and handed in again. After [`RETURNS_MAX`] times the
+//! committer drafts it all the same, so that no stream of other writes can keep it
+//! away for ever.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
 use bytes::Bytes;
 
@@ -47,6 +55,45 @@ pub trait Plan: Send + 'static {
     fn bytes(&self) -> usize {
         0
     }
+
+    /// Where the plan is drafted again, if it has to be. What is large goes back to
+    /// its caller in any case.
+    fn redraft(&self) -> Redraft {
+        Redraft::Here
+    }
+}
+
+/// How often a plan is drafted again by its caller before the committer does it.
+pub const RETURNS_MAX: u32 = 2;
+
+/// A write of more rows than this is large, or of more bytes than this.
+pub const LARGE_ROWS: usize = 512;
+/// See [`LARGE_ROWS`].
+pub const LARGE_BYTES: usize = 256 * 1024;
+
+/// Where a plan is drafted again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Redraft {
+    /// In the committer: it is quickly done.
+    Here,
+    /// By whoever waits for the ticket, if they can: see [`commit_returning`].
+    AtCaller,
+}
+
+/// What a write weighs, roughly.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Weight {
+    /// How many rows it writes and removes.
+    pub rows: usize,
+    /// How many bytes it holds.
+    pub bytes: usize,
+}
+
+impl Weight {
+    /// Whether others should not have to wait for it.
+    pub fn is_large(self) -> bool {
+        self.rows > LARGE_ROWS || self.bytes > LARGE_BYTES
+    }
 }
 
 /// What a write does to the space on disk.
@@ -72,6 +119,8 @@ pub enum Urgency {
 pub struct Draft<Done> {
     /// The draft holds for commits before this second.
     pub valid_before: Second,
+    /// About how many rows it writes and removes.
+    pub rows: usize,
     /// Fills in the stamp and writes. Cheap, since it runs in the committer.
     pub write: Write<Done>,
 }
@@ -82,12 +131,18 @@ pub type Write<Done> = Box<dyn FnOnce(Stamp, &mut Batch) -> Done + Send>;
 impl<Done> Draft<Done> {
     /// A draft that holds whatever the time.
     pub fn new(write: impl FnOnce(Stamp, &mut Batch) -> Done + Send + 'static) -> Self {
-        Draft { valid_before: Second::MAX, write: Box::new(write) }
+        Draft { valid_before: Second::MAX, rows: 0, write: Box::new(write) }
     }
 
     /// Limits the draft to commits before `second`.
     pub fn valid_before(mut self, second: Second) -> Self {
         self.valid_before = self.valid_before.min(second);
+        self
+    }
+
+    /// Says about how many rows it writes and removes.
+    pub fn of_rows(mut self, rows: usize) -> Self {
+        self.rows = rows;
         self
     }
 }
@@ -233,6 +288,7 @@ pub struct Basis {
     pub(crate) lsn: u64,
     pub(crate) state: Bytes,
     pub(crate) valid_before: Second,
+    pub(crate) rows: usize,
 }
 
 /// A drafted write on its way through the committer.
@@ -246,8 +302,12 @@ pub trait Job: Send {
     /// Whether somebody waits for it.
     fn urgency(&self) -> Urgency;
 
-    /// About how many bytes the write holds while it waits.
-    fn bytes(&self) -> usize;
+    /// What the write weighs, roughly.
+    fn weight(&self) -> Weight;
+
+    /// Makes the plan go back to its caller when the job is settled, to be drafted
+    /// again there. `false`: it does not; it is to be drafted again here.
+    fn return_plan(&mut self) -> bool;
 
     /// Drafts again. `false`: the plan now refuses, and has no draft.
     fn redraft(&mut self, snapshot: &dyn Snapshot, bucket: Bucket) -> bool;
@@ -264,7 +324,17 @@ struct Drafted<P: Plan> {
     basis: Basis,
     draft: Option<Write<P::Done>>,
     answer: Option<Result<P::Done, P::Refusal>>,
-    sender: oneshot::Sender<Result<P::Done, P::Refusal>>,
+    /// How often the plan may still go back to its caller.
+    returns_left: u32,
+    is_returned: bool,
+    sender: oneshot::Sender<Settled<P>>,
+}
+
+/// What comes back for a job.
+enum Settled<P: Plan> {
+    Answer(Result<P::Done, P::Refusal>),
+    /// The draft no longer held. The plan may still go back so many times.
+    Again(P, u32),
 }
 
 impl<P: Plan> Job for Drafted<P> {
@@ -280,8 +350,17 @@ impl<P: Plan> Job for Drafted<P> {
         self.plan.urgency()
     }
 
-    fn bytes(&self) -> usize {
-        self.plan.bytes()
+    fn weight(&self) -> Weight {
+        Weight { rows: self.basis.rows, bytes: self.plan.bytes() }
+    }
+
+    fn return_plan(&mut self) -> bool {
+        let is_long = self.plan.redraft() == Redraft::AtCaller || self.weight().is_large();
+        self.is_returned = is_long && self.returns_left > 0;
+        if self.is_returned {
+            self.draft = None;
+        }
+        self.is_returned
     }
 
     fn redraft(&mut self, snapshot: &dyn Snapshot, bucket: Bucket) -> bool {
@@ -306,13 +385,14 @@ impl<P: Plan> Job for Drafted<P> {
     }
 
     fn settle(self: Box<Self>, outcome: Result<()>) {
-        let answer = match (outcome, self.answer) {
-            (Ok(()), Some(answer)) => answer,
-            (Ok(()), None) => Err(Error::Retry.into()),
-            (Err(error), _) => Err(error.into()),
+        let settled = match (outcome, self.answer) {
+            (Ok(()), _) if self.is_returned => Settled::Again(self.plan, self.returns_left - 1),
+            (Ok(()), Some(answer)) => Settled::Answer(answer),
+            (Ok(()), None) => Settled::Answer(Err(Error::Retry.into())),
+            (Err(error), _) => Settled::Answer(Err(error.into())),
         };
         // Whoever asked may have gone away; the write stands all the same.
-        let _ = self.sender.send(answer);
+        let _ = self.sender.send(settled);
     }
 }
 
@@ -322,12 +402,13 @@ fn draft<P: Plan>(
     bucket: Bucket,
 ) -> Result<(Basis, Write<P::Done>), P::Refusal> {
     let view = View::new(snapshot, bucket);
-    let Draft { valid_before, write } = plan.draft(&view)?;
+    let Draft { valid_before, rows, write } = plan.draft(&view)?;
     let basis = Basis {
         generation: snapshot.generation(),
         lsn: view.head.lsn,
         state: view.head.state.clone(),
         valid_before,
+        rows,
         reads: view.reads.into_inner(),
     };
     Ok((basis, write))
@@ -340,7 +421,7 @@ fn draft<P: Plan>(
 pub fn commit<P: Plan>(store: &dyn Store, bucket: Bucket, plan: P) -> Ticket<P> {
     match store.snapshot() {
         Ok(snapshot) => commit_on(store, &*snapshot, bucket, plan),
-        Err(error) => Ticket { state: TicketState::Ready(Err(error.into())) },
+        Err(error) => Ticket::ready(Err(error.into())),
     }
 }
 
@@ -351,44 +432,106 @@ pub fn commit_on<P: Plan>(
     bucket: Bucket,
     plan: P,
 ) -> Ticket<P> {
-    match draft(&plan, snapshot, bucket) {
-        Err(refusal) => Ticket { state: TicketState::Ready(Err(refusal)) },
-        Ok((basis, write)) => {
-            let (sender, receiver) = oneshot::channel();
-            let job = Drafted { plan, basis, draft: Some(write), answer: None, sender };
-            store.submit(bucket, Box::new(job));
-            Ticket { state: TicketState::Waiting(receiver) }
-        }
-    }
+    hand_in(store, snapshot, bucket, plan, 0).map_or_else(Ticket::ready, |receiver| Ticket {
+        state: TicketState::Waiting(receiver),
+        returns: None,
+    })
+}
+
+/// The same as [`commit`], for plans that may be large: whoever waits for the ticket
+/// drafts the plan again, if need be.
+pub fn commit_returning<P: Plan>(store: &Arc<dyn Store>, bucket: Bucket, plan: P) -> Ticket<P> {
+    let returns = Returns { store: Arc::clone(store), bucket };
+    let state = returns.hand_in(plan, RETURNS_MAX);
+    Ticket { state, returns: Some(returns) }
+}
+
+/// Drafts a plan and submits it. What is refused here is answered here.
+fn hand_in<P: Plan>(
+    store: &dyn Store,
+    snapshot: &dyn Snapshot,
+    bucket: Bucket,
+    plan: P,
+    returns_left: u32,
+) -> Result<oneshot::Receiver<Settled<P>>, Result<P::Done, P::Refusal>> {
+    let (basis, write) = draft(&plan, snapshot, bucket).map_err(Err)?;
+    let (sender, receiver) = oneshot::channel();
+    let job = Drafted {
+        plan,
+        basis,
+        draft: Some(write),
+        answer: None,
+        returns_left,
+        is_returned: false,
+        sender,
+    };
+    store.submit(bucket, Box::new(job));
+    Ok(receiver)
 }
 
 /// The answer to a commit, when it comes. Wait for it, or await it.
 pub struct Ticket<P: Plan> {
     state: TicketState<P>,
+    returns: Option<Returns>,
 }
 
 enum TicketState<P: Plan> {
     Ready(Result<P::Done, P::Refusal>),
-    Waiting(oneshot::Receiver<Result<P::Done, P::Refusal>>),
+    Waiting(oneshot::Receiver<Settled<P>>),
+}
+
+/// Where a plan that came back is handed in again.
+struct Returns {
+    store: Arc<dyn Store>,
+    bucket: Bucket,
+}
+
+impl Returns {
+    /// Drafts the plan from a new snapshot.
+    fn hand_in<P: Plan>(&self, plan: P, returns_left: u32) -> TicketState<P> {
+        let handed_in = match self.store.snapshot() {
+            Ok(snapshot) => hand_in(&*self.store, &*snapshot, self.bucket, plan, returns_left),
+            Err(error) => Err(Err(error.into())),
+        };
+        handed_in.map_or_else(TicketState::Ready, TicketState::Waiting)
+    }
 }
 
 impl<P: Plan> Ticket<P> {
+    fn ready(answer: Result<P::Done, P::Refusal>) -> Self {
+        Ticket { state: TicketState::Ready(answer), returns: None }
+    }
+
     /// Blocks until the write is durable and visible, or refused.
     pub fn wait(self) -> Result<P::Done, P::Refusal> {
-        match self.state {
-            TicketState::Ready(answer) => answer,
-            TicketState::Waiting(receiver) => {
-                receiver.recv().unwrap_or_else(|_| Err(lost().into()))
+        let Ticket { mut state, returns } = self;
+        loop {
+            state = match state {
+                TicketState::Ready(answer) => return answer,
+                TicketState::Waiting(receiver) => next(receiver.recv().ok(), returns.as_ref()),
             }
         }
     }
 
     /// Resolves when the write is durable and visible, or refused.
     pub async fn answer(self) -> Result<P::Done, P::Refusal> {
-        match self.state {
-            TicketState::Ready(answer) => answer,
-            TicketState::Waiting(receiver) => receiver.await.unwrap_or_else(|_| Err(lost().into())),
+        let Ticket { mut state, returns } = self;
+        loop {
+            state = match state {
+                TicketState::Ready(answer) => return answer,
+                TicketState::Waiting(receiver) => next(receiver.await.ok(), returns.as_ref()),
+            }
         }
+    }
+}
+
+/// What a ticket waits for after something came back for its job.
+fn next<P: Plan>(settled: Option<Settled<P>>, returns: Option<&Returns>) -> TicketState<P> {
+    match (settled, returns) {
+        (Some(Settled::Answer(answer)), _) => TicketState::Ready(answer),
+        (Some(Settled::Again(plan, left)), Some(returns)) => returns.hand_in(plan, left),
+        (Some(Settled::Again(..)), None) => TicketState::Ready(Err(Error::Retry.into())),
+        (None, _) => TicketState::Ready(Err(lost().into())),
     }
 }
 

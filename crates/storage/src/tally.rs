@@ -67,15 +67,11 @@ pub(crate) struct Addition {
 }
 
 /// A row that counts.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    cells: [Count; CELLS],
-}
-
-impl Default for Tally {
-    fn default() -> Self {
-        Tally { cells: [Count::default(); CELLS] }
-    }
+    /// Up to the last one that counts anything: many rows use the first cell only,
+    /// and one commit may count in a hundred thousand rows.
+    cells: Vec<Count>,
 }
 
 impl Tally {
@@ -87,13 +83,13 @@ impl Tally {
     fn read(row: &[u8]) -> Option<Tally> {
         let (used, mut rest) = row.split_first_chunk::<8>()?;
         let used = u64::from_be_bytes(*used);
-        let mut tally = Tally::default();
-        for (place, cell) in tally.cells.iter_mut().enumerate() {
+        let mut cells = vec![Count::default(); CELLS - used.leading_zeros() as usize];
+        for (place, cell) in cells.iter_mut().enumerate() {
             if used >> place & 1 == 1 {
                 *cell = Count { items: number(&mut rest)?, bytes: number(&mut rest)? };
             }
         }
-        rest.is_empty().then_some(tally)
+        rest.is_empty().then_some(Tally { cells })
     }
 
     /// The row; none if nothing is counted.
@@ -109,9 +105,14 @@ impl Tally {
         (used != 0).then(|| row.into())
     }
 
-    /// All cells, in order.
-    pub fn cells(&self) -> &[Count; CELLS] {
+    /// The cells, in order, up to the last one that counts anything.
+    pub fn cells(&self) -> &[Count] {
         &self.cells
+    }
+
+    /// What one cell counts.
+    pub fn cell(&self, cell: usize) -> Count {
+        self.cells.get(cell).copied().unwrap_or_default()
     }
 
     /// What is counted in all cells before `end`.
@@ -122,7 +123,11 @@ impl Tally {
     /// Counts a change. `false`: there was less than what went; the cell then
     /// has nothing.
     pub fn add(&mut self, cell: u8, change: Change) -> bool {
-        let Some(cell) = self.cells.get_mut(usize::from(cell)) else { return false };
+        let place = usize::from(cell);
+        if place < CELLS && place >= self.cells.len() {
+            self.cells.resize(place + 1, Count::default());
+        }
+        let Some(cell) = self.cells.get_mut(place) else { return false };
         let next = match change {
             Change::More(more) => {
                 cell.items.checked_add(more.items).zip(cell.bytes.checked_add(more.bytes))
@@ -134,6 +139,7 @@ impl Tally {
         let counted = next.is_some();
         let (items, bytes) = next.unwrap_or_default();
         *cell = Count { items, bytes };
+        while self.cells.pop_if(|last| last.is_empty()).is_some() {}
         counted
     }
 }

@@ -138,9 +138,18 @@ pub(super) struct Due {
 }
 
 impl Due {
+    /// Half of them were not later.
+    pub(super) fn p50_ms(&self) -> f64 {
+        self.percentile_ms(50)
+    }
+
     /// 99 of 100 were not later.
     pub(super) fn p99_ms(&self) -> f64 {
-        let place = self.late.len() * 99 / 100;
+        self.percentile_ms(99)
+    }
+
+    fn percentile_ms(&self, percent: usize) -> f64 {
+        let place = self.late.len() * percent / 100;
         self.late.get(place).map_or(f64::NAN, |late| late.as_secs_f64() * 1e3)
     }
 }

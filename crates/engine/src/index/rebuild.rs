@@ -240,13 +240,15 @@ impl Plan for Unit {
             }
         }
         let (items, to) = (Arc::clone(&self.items), self.to);
+        let rows = changes.iter().map(|(_, (before, after))| after.rows_over(before)).sum();
         Ok(Draft::new(move |_, batch: &mut Batch| {
             for (place, (before, after)) in changes {
                 let Some(item) = items.get(place) else { continue };
                 after.put_over(&before, false, batch, &Owner::of(&item.record, &item.key));
             }
             policies.rebuilt(to, batch);
-        }))
+        })
+        .of_rows(rows))
     }
 
     /// An index that goes makes room.

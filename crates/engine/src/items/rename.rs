@@ -12,7 +12,7 @@ use dayfly_model::ttl::ItemTtl;
 use dayfly_storage::{Batch, Draft, View};
 
 use super::{
-    Body, Corpse, ItemPlan, Rules, Seen, Written, bury, expiry, seal, stored_index, taken,
+    Body, Corpse, ItemPlan, Rules, Seen, Written, bury, expiry, rows_of, seal, stored_index, taken,
 };
 use crate::keys::ItemKey;
 use crate::record::Record;
@@ -48,6 +48,7 @@ impl ItemPlan {
         }
         let before = stored_index(view, &old, by)?;
         let (bytes, indexed) = self.made(body, by)?;
+        let rows = rows_of(&corpses) + before.rows() + indexed.rows();
         let answer = self.replaced(body, &old, by);
         let (spot, from) = (self.spot.clone(), from.key.clone());
         let gone = Arc::clone(&self.around.gone);
@@ -59,6 +60,7 @@ impl ItemPlan {
             record.put_moved(old, batch, &spot.partition, &spot.key, &indexed);
             Written { graves: Some(graves), ..answer(stamp, Some(record)) }
         })
+        .of_rows(rows)
         .valid_before(alive_before))
     }
 }

@@ -31,6 +31,9 @@ const ROWS: usize = 64;
 /// How often one look reads that many, if none of them is due.
 const STRIDES: usize = 64;
 
+/// How many rows an item has besides its entries in the index, roughly.
+const ROWS_OF_ITEM: usize = 4;
+
 /// How far the purge of a bucket has come.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Cursor {
@@ -400,6 +403,7 @@ impl Plan for Unit {
                 runs.add(candidate.row.version, indexed);
             }
         }
+        let rows = dead.iter().map(|(_, indexed)| indexed.entries() + ROWS_OF_ITEM).sum();
         let candidates = Arc::clone(&self.candidates);
         Ok(Draft::new(move |stamp: Stamp, batch: &mut Batch| {
             let mut gone = Notes::default();
@@ -424,7 +428,8 @@ impl Plan for Unit {
                 cut,
                 runs,
             }
-        }))
+        })
+        .of_rows(rows))
     }
 
     fn room(&self) -> Room {

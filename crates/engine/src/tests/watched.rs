@@ -10,7 +10,7 @@ use bytes::Bytes;
 use dayfly_storage::clock::{PurgeHold, Reading, Refused, Step};
 use dayfly_storage::{
     Basis, Batch, Bucket, Cleared, Direction, Emptied, Error, Figures, Head, Job, KeyRange, Local,
-    Memory, Pair, Result, Room, Second, Snapshot, Stamp, Store, Urgency,
+    Memory, Pair, Result, Room, Second, Snapshot, Stamp, Store, Urgency, Weight,
 };
 
 /// How long a test waits for what must come at once.
@@ -122,8 +122,12 @@ impl Job for Doubted {
         self.0.urgency()
     }
 
-    fn bytes(&self) -> usize {
-        self.0.bytes()
+    fn weight(&self) -> Weight {
+        self.0.weight()
+    }
+
+    fn return_plan(&mut self) -> bool {
+        self.0.return_plan()
     }
 
     fn redraft(&mut self, snapshot: &dyn Snapshot, bucket: Bucket) -> bool {

@@ -3,9 +3,23 @@
 //!
 //! A **slot** holds the generation of the last write to any key that falls
 //! into it. A cached record was read at some generation; it is what a snapshot
-//! shows if nothing was written to its slot since the older of the two. So
-//! nothing is ever taken out of the cache, and a stale record is never used:
-//! it is only not found. Writers mark their slots before they are published.
+//! shows if nothing was written to its slot since the older of the two. So a
+//! stale record is never used. Writers mark their slots before they are
+//! published, and take the records of what they write out of the cache: nobody
+//! can use them any more.
+//!
+//! A slot also says whether a record of it was ever cached. Most of what is
+//! written is entries of the index, which nobody reads by their keys: their
+//! writers need not look into the cache.
+//!
+//! ```text
+//! reader   puts a record into the cache, then says so in the slot
+//! writer   marks the slot, then removes the record if the slot said so
+//! ```
+//!
+//! Whoever comes second to the slot sees the other: a reader whose record was
+//! overwritten meanwhile takes it out again itself. So nothing that is dead
+//! stays, also when both come at once.
 
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::OnceLock;
@@ -33,6 +47,9 @@ const VALUE_BYTES_MAX: usize = 64 * 1024;
 
 /// What an entry costs besides its bytes, roughly.
 const ENTRY_BYTES: usize = 128;
+
+/// After how many removals a cache that was full is asked whether it still is.
+const ASK_EVERY: u64 = 256;
 
 /// A number for each key, or for each few of them; 0 at first. Takes memory
 /// only where something was written.
@@ -65,8 +82,11 @@ impl Sparse {
     }
 }
 
-/// The generation of the last write, by key.
+/// The generation of the last write, by key; the lowest bit says whether a record
+/// of the slot was cached.
 pub(super) struct Slots(Sparse);
+
+const WAS_CACHED: u64 = 1;
 
 impl Slots {
     fn count(&self) -> usize {
@@ -75,14 +95,26 @@ impl Slots {
 
     /// The last generation that may have written the key.
     pub(super) fn last_write(&self, fingerprint: u64) -> u64 {
-        self.0.find(fingerprint).map_or(0, |slot| slot.load(Ordering::Acquire))
+        self.0.find(fingerprint).map_or(0, |slot| slot.load(Ordering::Acquire) >> 1)
     }
 
-    /// Says that `generation` writes the key.
-    pub(super) fn mark(&self, fingerprint: u64, generation: u64) {
-        if let Some(slot) = self.0.reach(fingerprint) {
-            slot.fetch_max(generation, Ordering::AcqRel);
+    /// Says that `generation` writes the key. Returns whether a record of the slot
+    /// was cached.
+    fn mark(&self, fingerprint: u64, generation: u64) -> bool {
+        let Some(slot) = self.0.reach(fingerprint) else { return false };
+        let before = slot.fetch_max(generation << 1, Ordering::AcqRel);
+        let was_cached = before & WAS_CACHED != 0;
+        if was_cached {
+            slot.fetch_or(WAS_CACHED, Ordering::AcqRel);
         }
+        was_cached
+    }
+
+    /// Says that a record of the key is cached. Returns the last generation that may
+    /// have written it: later ones know that it is there.
+    fn note_cached(&self, fingerprint: u64) -> u64 {
+        let slot = self.0.reach(fingerprint);
+        slot.map_or(0, |slot| slot.fetch_or(WAS_CACHED, Ordering::AcqRel) >> 1)
     }
 }
 
@@ -102,14 +134,18 @@ impl Doorkeeper {
     }
 }
 
+type RecordCache = Cache<u64, Bytes, Weight, BuildHasherDefault<AsItIs>>;
+
 /// The record cache.
 pub(super) struct Records {
     pub(super) slots: Slots,
     doorkeeper: Doorkeeper,
-    cache: Option<Cache<u64, Bytes, Weight, BuildHasherDefault<AsItIs>>>,
-    /// Whether the cache was full, which it stays until it is emptied. To ask it
-    /// takes a lock of each of its shards.
+    cache: Option<RecordCache>,
+    /// Whether the cache was full when it was asked last. To ask it takes a lock of
+    /// each of its shards.
     is_full: AtomicBool,
+    /// How many records were removed because they were written.
+    removed: AtomicU64,
 }
 
 /// What stands before the value: bucket, generation, the key and its length.
@@ -118,10 +154,12 @@ pub(super) struct Records {
 const HEADER_BYTES: usize = 8 + 8 + 2;
 
 impl Records {
-    /// A cache of at most `bytes`; none if that is 0.
-    pub(super) fn new(bytes: u64) -> Self {
-        let records = usize::try_from(bytes / RECORD_BYTES).unwrap_or(usize::MAX);
-        let slots = records.clamp(SLOTS_MIN, SLOTS_MAX);
+    /// A cache of at most `bytes`; none if that is 0. There are as many slots as
+    /// for a cache of `slots_bytes`.
+    pub(super) fn new(bytes: u64, slots_bytes: u64) -> Self {
+        let of = |bytes| usize::try_from(bytes / RECORD_BYTES).unwrap_or(usize::MAX);
+        let records = of(bytes);
+        let slots = of(slots_bytes).clamp(SLOTS_MIN, SLOTS_MAX);
         let cache = (bytes > 0).then(|| {
             Cache::with(
                 records.max(64),
@@ -136,6 +174,20 @@ impl Records {
             doorkeeper: Doorkeeper::default(),
             cache,
             is_full: AtomicBool::new(false),
+            removed: AtomicU64::new(0),
+        }
+    }
+
+    /// Says that `generation` writes the key, before that is published: what is
+    /// cached of it leaves. Only one thread at a time says so.
+    pub(super) fn written(&self, fingerprint: u64, generation: u64) {
+        if self.slots.mark(fingerprint, generation)
+            && let Some(cache) = &self.cache
+            && cache.remove(&fingerprint).is_some()
+            && self.is_full.load(Ordering::Relaxed)
+            && self.removed.fetch_add(1, Ordering::Relaxed).is_multiple_of(ASK_EVERY)
+        {
+            self.ask_if_full(cache);
         }
     }
 
@@ -189,10 +241,18 @@ impl Records {
         record.put_slice(key);
         record.put_slice(value);
         cache.insert(fingerprint, record.into());
-        if !self.is_full.load(Ordering::Relaxed) {
-            let capacity = cache.capacity();
-            self.is_full.store(cache.weight() + capacity / 32 > capacity, Ordering::Relaxed);
+        if self.slots.note_cached(fingerprint) > generation {
+            // It was written meanwhile, and its writer did not know of this record.
+            cache.remove(&fingerprint);
         }
+        if !self.is_full.load(Ordering::Relaxed) {
+            self.ask_if_full(cache);
+        }
+    }
+
+    fn ask_if_full(&self, cache: &RecordCache) {
+        let capacity = cache.capacity();
+        self.is_full.store(cache.weight() + capacity / 32 > capacity, Ordering::Relaxed);
     }
 
     /// How large it is.
@@ -260,7 +320,7 @@ mod tests {
 
     #[test]
     fn a_full_cache_takes_what_is_asked_for_twice_and_an_emptied_one_everything() {
-        let records = Records::new(1 << 20);
+        let records = Records::new(1 << 20, 1 << 20);
         (0..2000).for_each(|number| keep(&records, number));
         assert!((512 * 1024..=1 << 20).contains(&records.bytes()), "{}", records.bytes());
         assert!(has(&records, 0));
@@ -277,13 +337,56 @@ mod tests {
     #[test]
     fn a_write_hides_its_own_record_and_few_others() {
         // As many slots as records of 1 KB: a million.
-        let records = Records::new(1 << 30);
+        let records = Records::new(1 << 30, 1 << 30);
         (0..10_000).for_each(|number| keep(&records, number));
-        (0..1000).for_each(|number| records.slots.mark(fingerprint(number * 10), 2));
+        (0..1000).for_each(|number| records.written(fingerprint(number * 10), 2));
         for number in (0..10_000).step_by(10) {
             assert!(!has(&records, number), "{number} was written");
         }
         let hidden = (0..10_000).filter(|number| !has(&records, *number)).count();
         assert!((1000..1050).contains(&hidden), "{hidden} are hidden, 1000 were written");
+    }
+
+    #[test]
+    fn what_is_written_leaves_the_cache() {
+        let records = Records::new(1 << 20, 1 << 20);
+        (0..100).for_each(|number| keep(&records, number));
+        let of_one = records.bytes() / 100;
+        (0..90).for_each(|number| records.written(fingerprint(number), 2));
+        assert_eq!(records.bytes(), 10 * of_one);
+        // Another time, though the slot was marked before.
+        let value = Bytes::from(vec![0; 1000]);
+        records.keep(fingerprint(3), BUCKET, &3_u64.to_be_bytes(), 2, &value);
+        assert_eq!(records.bytes(), 11 * of_one);
+        records.written(fingerprint(3), 3);
+        assert_eq!(records.bytes(), 10 * of_one);
+    }
+
+    #[test]
+    fn a_full_cache_is_no_longer_full_when_what_it_held_is_gone() {
+        let records = Records::new(1 << 20, 1 << 20);
+        (0..2000).for_each(|number| keep(&records, number));
+        (0..2000).for_each(|number| records.written(fingerprint(number), 2));
+        assert_eq!(records.bytes(), 0);
+        let value = Bytes::from(vec![0; 1000]);
+        records.keep(fingerprint(5000), BUCKET, &5000_u64.to_be_bytes(), 2, &value);
+        assert!(records.bytes() > 0, "it takes what is asked for once");
+    }
+
+    #[test]
+    fn a_record_that_is_written_while_it_is_kept_does_not_stay() {
+        // A reader and a writer at once, many times: whoever comes second removes
+        // the record.
+        let records = Records::new(1 << 20, 1 << 20);
+        std::thread::scope(|scope| {
+            for half in 0..2 {
+                let records = &records;
+                scope.spawn(move || match half {
+                    0 => (0..20_000).for_each(|number| keep(records, number)),
+                    _ => (0..20_000).for_each(|number| records.written(fingerprint(number), 2)),
+                });
+            }
+        });
+        assert_eq!(records.bytes(), 0);
     }
 }

@@ -70,12 +70,10 @@ impl<B: Backend> Shared<B> {
             // it fails, the write that follows fails too, and is told.
             let _ = self.backend.release();
         }
-        while group.has_room()
-            && let Some((bucket, job)) = self.queue.pop()
-        {
+        while let Some((bucket, job)) = self.queue.pop(&group.load) {
             match job.room() {
                 Room::Grows if full => settle(job, Err(Error::Full)),
-                _ => group.add(bucket, job, &self.notes.records.slots),
+                _ => group.add(bucket, job, &self.notes.records),
             }
         }
         self.queue.leaves();
@@ -91,7 +89,7 @@ impl<B: Backend> Shared<B> {
     }
 
     fn refuse_waiting(&self, error: &Error) {
-        while let Some((_, job)) = self.queue.pop() {
+        while let Some((_, job)) = self.queue.pop_any() {
             settle(job, Err(error.clone()));
         }
     }
@@ -101,6 +99,7 @@ impl<B: Backend> Shared<B> {
     pub(super) fn finish(&self, turn: &mut Turn<B::Rows>) -> Option<Settled> {
         let mut group = turn.group.take()?;
         group.note_tallies();
+        let counted = group.counted();
         self.counts.redrafted(group.redrafts);
         let Group { overlay, jobs, commits, .. } = group;
         // The base goes at once: a backend that failed is reopened below, and
@@ -117,6 +116,9 @@ impl<B: Backend> Shared<B> {
         }
         self.notes.compare(generation, &writes);
         let outcome = self.write_group(writes, started).and_then(|()| {
+            for (key, row) in &counted {
+                self.notes.keep(key, generation, row);
+            }
             self.publish(generation, |mut known| {
                 for (bucket, head) in heads {
                     known.insert_mut(bucket, head);

@@ -10,21 +10,25 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use bytes::Bytes;
 
 use super::backend::{Rows, Writes};
-use super::cache::Slots;
+use super::cache::{Records, Slots};
 use super::reader::Reader;
 use super::system::physical;
 use crate::plan::{Basis, fingerprint};
 use crate::tally::{Addition, Tally};
 use crate::{
     Batch, Bucket, Direction, Error, Head, Job, KEY_BYTES_MAX, KeyRange, Pair, Result, Second,
-    Snapshot, Stamp,
+    Snapshot, Stamp, Weight,
 };
 
 /// How many jobs go into one group.
 const GROUP_JOBS_MAX: usize = 1024;
 
-/// How many bytes a group writes before it takes no more jobs.
-const GROUP_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// How many rows a group writes, and how many bytes. A job with more goes alone.
+const GROUP_ROWS_MAX: usize = 4096;
+const GROUP_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// A job with more rows is sorted by itself before it goes into the group.
+const SORTED_ROWS_MIN: usize = 64;
 
 /// What a row costs besides its bytes, roughly.
 const ROW_BYTES: usize = 32;
@@ -40,7 +44,7 @@ pub(super) struct Group<R> {
     pub(super) jobs: Vec<Box<dyn Job>>,
     pub(super) commits: u64,
     pub(super) redrafts: u64,
-    bytes: usize,
+    pub(super) load: Load,
     /// Rows that count, with what the jobs added, and where each one is.
     tallies: Vec<Counted>,
     places: HashMap<Vec<u8>, usize>,
@@ -48,10 +52,45 @@ pub(super) struct Group<R> {
 
 /// A row that counts.
 struct Counted {
+    /// As the backend knows it.
     key: Vec<u8>,
     tally: Tally,
     /// Whether it is not yet among the group's writes.
     changed: bool,
+    /// As it was put there last.
+    row: Option<Bytes>,
+}
+
+/// What a group holds.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Load {
+    jobs: usize,
+    rows: usize,
+    bytes: usize,
+    has_large: bool,
+}
+
+impl Load {
+    pub(super) fn is_empty(&self) -> bool {
+        self.jobs == 0
+    }
+
+    pub(super) fn has_large(&self) -> bool {
+        self.has_large
+    }
+
+    /// Whether there is room for a job of this weight.
+    pub(super) fn takes(&self, weight: Weight) -> bool {
+        let fits = self.jobs < GROUP_JOBS_MAX
+            && self.rows.saturating_add(weight.rows) <= GROUP_ROWS_MAX
+            && self.bytes.saturating_add(weight.bytes) <= GROUP_BYTES_MAX;
+        fits || self.is_empty()
+    }
+
+    fn add_row(&mut self, bytes: usize) {
+        self.rows += 1;
+        self.bytes += ROW_BYTES + bytes;
+    }
 }
 
 /// What the jobs of a group see: what is published, at the time of the group,
@@ -66,7 +105,8 @@ pub(super) struct Overlay<R> {
 /// What became of a job.
 enum Judged {
     Taken,
-    Refused,
+    /// It is refused, or goes back to its caller.
+    Unwritten,
     Failed(Error),
 }
 
@@ -82,38 +122,41 @@ impl<R: Rows> Group<R> {
             jobs: Vec::new(),
             commits: 0,
             redrafts: 0,
-            bytes: 0,
+            load: Load::default(),
             tallies: Vec::new(),
             places: HashMap::new(),
         }
     }
 
-    pub(super) fn has_room(&self) -> bool {
-        self.jobs.len() < GROUP_JOBS_MAX && self.bytes < GROUP_BYTES_MAX
-    }
-
     /// Takes a job in. A job that cannot be part of any group is answered at
     /// once; a plan that panics takes only its own job with it.
-    pub(super) fn add(&mut self, bucket: Bucket, mut job: Box<dyn Job>, slots: &Slots) {
-        let judged = catch_unwind(AssertUnwindSafe(|| self.judge(bucket, &mut *job, slots)))
+    pub(super) fn add(&mut self, bucket: Bucket, mut job: Box<dyn Job>, records: &Records) {
+        self.load.jobs += 1;
+        self.load.has_large |= job.weight().is_large();
+        let judged = catch_unwind(AssertUnwindSafe(|| self.judge(bucket, &mut *job, records)))
             .unwrap_or_else(|_| Judged::Failed(panicked()));
         match judged {
             Judged::Taken => {
                 self.commits += 1;
                 self.jobs.push(job);
             }
-            Judged::Refused => self.jobs.push(job),
+            Judged::Unwritten => self.jobs.push(job),
             Judged::Failed(error) => settle(job, Err(error)),
         }
     }
 
-    fn judge(&mut self, bucket: Bucket, job: &mut dyn Job, slots: &Slots) -> Judged {
+    fn judge(&mut self, bucket: Bucket, job: &mut dyn Job, records: &Records) -> Judged {
         let head = self.overlay.head(bucket);
-        if !self.holds(job.basis(), &head, slots) {
+        if !self.holds(job.basis(), &head, &records.slots) {
+            // It is settled when the group is published: then the caller sees what
+            // stood in the way, and does not run into it again.
+            if job.return_plan() {
+                return Judged::Unwritten;
+            }
             self.redrafts += 1;
             self.note_tallies();
             if !job.redraft(&self.overlay, bucket) {
-                return Judged::Refused;
+                return Judged::Unwritten;
             }
             if job.basis().valid_before <= self.overlay.now() {
                 return Judged::Failed(Error::Retry);
@@ -122,7 +165,7 @@ impl<R: Rows> Group<R> {
         let stamp = Stamp { lsn: head.lsn + 1, ts: self.overlay.now(), opened: self.opened };
         let mut batch = Batch::default();
         job.write(stamp, &mut batch);
-        match self.take(bucket, &head, stamp, batch, slots) {
+        match self.take(bucket, &head, stamp, batch, records) {
             Ok(()) => Judged::Taken,
             Err(error) => Judged::Failed(error),
         }
@@ -143,7 +186,7 @@ impl<R: Rows> Group<R> {
         head: &Head,
         stamp: Stamp,
         batch: Batch,
-        slots: &Slots,
+        records: &Records,
     ) -> Result<()> {
         let keys = batch.writes.iter().map(|(key, _)| key);
         let counted = batch.additions.iter().map(|(key, _)| key);
@@ -152,14 +195,22 @@ impl<R: Rows> Group<R> {
                 "a key of {length} bytes is longer than the limit of {KEY_BYTES_MAX}"
             )));
         }
-        let places = self.load_tallies(bucket, &batch, slots)?;
+        let places = self.load_tallies(bucket, &batch, records)?;
         for (place, (_, addition)) in places.into_iter().zip(&batch.additions) {
             self.count(place, *addition);
         }
-        for (key, value) in batch.writes {
-            slots.mark(fingerprint(bucket, &key), self.overlay.generation);
-            self.bytes += ROW_BYTES + key.len() + value.as_ref().map_or(0, Bytes::len);
-            self.overlay.writes.insert(physical(bucket, &key), value);
+        let (generation, load) = (self.overlay.generation, &mut self.load);
+        let is_long = batch.writes.len() >= SORTED_ROWS_MIN;
+        let rows = batch.writes.into_iter().map(|(key, value)| {
+            records.written(fingerprint(bucket, &key), generation);
+            load.add_row(key.len() + value.as_ref().map_or(0, Bytes::len));
+            (physical(bucket, &key), value)
+        });
+        if is_long {
+            // Entries of the index come in their order, and are sorted in no time.
+            self.overlay.writes.append(&mut rows.collect());
+        } else {
+            self.overlay.writes.extend(rows);
         }
         let state = batch.state.unwrap_or_else(|| head.state.clone());
         self.overlay.heads.insert(bucket, Head { lsn: stamp.lsn, ts: stamp.ts, state });
@@ -170,7 +221,12 @@ impl<R: Rows> Group<R> {
 impl<R: Rows> Group<R> {
     /// Reads the rows that `batch` counts in, as far as they are not known, and
     /// returns which ones they are.
-    fn load_tallies(&mut self, bucket: Bucket, batch: &Batch, slots: &Slots) -> Result<Vec<usize>> {
+    fn load_tallies(
+        &mut self,
+        bucket: Bucket,
+        batch: &Batch,
+        records: &Records,
+    ) -> Result<Vec<usize>> {
         let mut places = Vec::with_capacity(batch.additions.len());
         for (key, _) in &batch.additions {
             let physical = physical(bucket, key);
@@ -178,13 +234,13 @@ impl<R: Rows> Group<R> {
                 places.push(*place);
                 continue;
             }
-            let row = self.overlay.get(bucket, key)?;
+            let row = self.overlay.get_once(bucket, key)?;
             let tally = row.map(|row| Tally::decode(&row)).transpose()?.unwrap_or_default();
-            slots.mark(fingerprint(bucket, key), self.overlay.generation);
-            self.bytes += ROW_BYTES + physical.len() + TALLY_BYTES;
+            records.written(fingerprint(bucket, key), self.overlay.generation);
+            self.load.add_row(physical.len() + TALLY_BYTES);
             places.push(self.tallies.len());
             self.places.insert(physical.clone(), self.tallies.len());
-            self.tallies.push(Counted { key: physical, tally, changed: false });
+            self.tallies.push(Counted { key: physical, tally, changed: false, row: None });
         }
         Ok(places)
     }
@@ -204,8 +260,16 @@ impl<R: Rows> Group<R> {
     pub(super) fn note_tallies(&mut self) {
         for counted in self.tallies.iter_mut().filter(|counted| counted.changed) {
             counted.changed = false;
-            self.overlay.writes.insert(counted.key.clone(), counted.tally.encode());
+            counted.row = counted.tally.encode();
+            self.overlay.writes.insert(counted.key.clone(), counted.row.clone());
         }
+    }
+
+    /// The rows that count, as they are written: the next group is going to read
+    /// most of them.
+    pub(super) fn counted(&mut self) -> Vec<(Vec<u8>, Bytes)> {
+        let counted = self.tallies.drain(..);
+        counted.filter_map(|Counted { key, row, .. }| Some((key, row?))).collect()
     }
 }
 
@@ -222,6 +286,13 @@ impl<R: Rows> Snapshot for Overlay<R> {
         match self.writes.get(&physical(bucket, key)) {
             Some(written) => Ok(written.clone()),
             None => self.base.get(bucket, key),
+        }
+    }
+
+    fn get_once(&self, bucket: Bucket, key: &[u8]) -> Result<Option<Bytes>> {
+        match self.writes.get(&physical(bucket, key)) {
+            Some(written) => Ok(written.clone()),
+            None => self.base.get_once(bucket, key),
         }
     }
 

@@ -53,6 +53,10 @@ pub struct LocalOptions {
     pub durability: Durability,
     /// How large the record cache may grow; 0 for none.
     pub cache_bytes: u64,
+    /// As many keys are told apart, by when they were last written, as a cache of
+    /// this size holds: also by a store that caches nothing. Keys that are not told
+    /// apart cost each other's writes a second draft.
+    pub slots_bytes: u64,
     /// What a scan may take from one key to the next before it is remembered
     /// that there is nothing between them.
     pub slow_scan: Duration,
@@ -73,6 +77,7 @@ impl Default for LocalOptions {
             manual: false,
             durability: Durability::Sync,
             cache_bytes: CACHE_BYTES,
+            slots_bytes: CACHE_BYTES,
             slow_scan: SLOW_SCAN,
             reserve_bytes: RESERVE_BYTES,
             free_bytes: None,
@@ -179,7 +184,7 @@ impl<B: Backend> Shared<B> {
             state: Mutex::new(State { phase: Phase::Closed, clock }),
             turn: Mutex::new(Turn { group: None, generation: 0, opened: 0 }),
             queue: queue::Queue::default(),
-            notes: Arc::new(reader::Notes::new(options.cache_bytes, options.slow_scan)),
+            notes: Arc::new(reader::Notes::new(&options)),
             tidy: tidy::Tidy::default(),
             space: space::Space::new(options.reserve_bytes),
             counts: counts::Counts::default(),

@@ -1,16 +1,25 @@
-//! Where drafted writes wait for the committer, in two lanes.
+//! Where drafted writes wait for the committer, in three lanes.
 //!
-//! Somebody waits for a write of the first lane, so it starts a group. Writes
-//! of the second lane **ride**: they go along with the next group after those
-//! of the first lane, and start one of their own only when nothing was synced
-//! for a while. So they never make a user's write wait for one more sync. When
-//! groups are full again and again, one rider goes first now and then: it must
-//! not wait for ever.
+//! ```text
+//! small    start a group, and fill it
+//! large    start a group when no small one waits; small ones may join it
+//! riders   go along with any group
+//! ```
+//!
+//! Somebody waits for a write of the first two lanes. A group that small writes
+//! have started takes no **large** one, since all of them would have to wait for it.
+//! Riders go along with the next group after the others, and start one of their own
+//! only when nothing was synced for a while. So they never make a user's write wait
+//! for one more sync.
+//!
+//! Nothing waits for ever: what heads the lane of the large, or of the riders, and
+//! was left behind by [`LEFT_BEHIND_MAX`] groups in a row, starts the next one.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::group::Load;
 use super::{instant, lock};
 use crate::{Bucket, Error, Job, Urgency};
 
@@ -27,7 +36,8 @@ pub(super) const QUEUE_BYTES_MAX: usize = 256 * 1024 * 1024;
 /// How long after a sync riders cause no other one.
 const RIDERS_REST: Duration = Duration::from_millis(50);
 
-/// How many groups may leave without the rider that has waited longest.
+/// How many groups may leave without the first of a lane that is not the first
+/// lane.
 const LEFT_BEHIND_MAX: u32 = 3;
 
 /// A write that waits, and the bucket it is for.
@@ -41,14 +51,46 @@ pub(super) struct Queue {
 
 #[derive(Default)]
 struct Line {
-    jobs: VecDeque<Waiting>,
-    riders: VecDeque<Waiting>,
+    small: Lane,
+    large: Lane,
+    riders: Lane,
     bytes: usize,
-    /// How many groups in a row had no room for a rider.
-    left_behind: u32,
     /// When something was synced last.
     synced: Option<Instant>,
     closed: bool,
+}
+
+#[derive(Default)]
+struct Lane {
+    waiting: VecDeque<Waiting>,
+    /// How many groups in a row left without its first.
+    left_behind: u32,
+}
+
+impl Lane {
+    fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Whether its first must not wait any longer.
+    fn is_overdue(&self) -> bool {
+        self.left_behind >= LEFT_BEHIND_MAX && !self.is_empty()
+    }
+
+    /// Whether its first can be part of a group.
+    fn fits(&self, group: &Load) -> bool {
+        self.waiting.front().is_some_and(|(_, job)| group.takes(job.weight()))
+    }
+
+    fn pop(&mut self) -> Option<Waiting> {
+        self.left_behind = 0;
+        self.waiting.pop_front()
+    }
+
+    /// A group leaves.
+    fn stay(&mut self) {
+        self.left_behind = if self.is_empty() { 0 } else { self.left_behind + 1 };
+    }
 }
 
 /// What the committer does next.
@@ -66,47 +108,49 @@ impl Queue {
     /// Puts the write at the end of its lane, or gives it back with the
     /// reason.
     pub(super) fn push(&self, waiting: Waiting) -> Result<(), (Waiting, Error)> {
-        let mut line = lock(&self.line);
-        let bytes = waiting.1.bytes();
+        let line = &mut *lock(&self.line);
         if line.closed {
             return Err((waiting, Error::Unavailable("the store is closed".to_owned())));
         }
-        let full = line.bytes.saturating_add(bytes) > QUEUE_BYTES_MAX;
-        let (queue, jobs_max) = match waiting.1.urgency() {
-            Urgency::Now => (&mut line.jobs, QUEUE_JOBS_MAX),
-            Urgency::Rides => (&mut line.riders, QUEUE_RIDERS_MAX),
+        let weight = waiting.1.weight();
+        let users = line.small.waiting.len() + line.large.waiting.len();
+        let (lane, has_room) = match waiting.1.urgency() {
+            Urgency::Now if weight.is_large() => (&mut line.large, users < QUEUE_JOBS_MAX),
+            Urgency::Now => (&mut line.small, users < QUEUE_JOBS_MAX),
+            Urgency::Rides => {
+                let has_room = line.riders.waiting.len() < QUEUE_RIDERS_MAX;
+                (&mut line.riders, has_room)
+            }
         };
-        if full || queue.len() >= jobs_max {
+        if line.bytes.saturating_add(weight.bytes) > QUEUE_BYTES_MAX || !has_room {
             return Err((waiting, Error::Unavailable("too many writes are waiting".to_owned())));
         }
-        queue.push_back(waiting);
-        let first = queue.len() == 1;
-        line.bytes += bytes;
-        if first {
+        lane.waiting.push_back(waiting);
+        line.bytes += weight.bytes;
+        if lane.waiting.len() == 1 {
             self.arrived.notify_one();
         }
         Ok(())
     }
 
-    /// The write that waited longest; riders come after all others, but for one
-    /// that was left behind too often.
-    pub(super) fn pop(&self) -> Option<Waiting> {
-        let mut line = lock(&self.line);
-        let riders_first = line.left_behind >= LEFT_BEHIND_MAX && !line.riders.is_empty();
-        let waiting = if riders_first || line.jobs.is_empty() {
-            line.left_behind = 0;
-            line.riders.pop_front()
-        } else {
-            line.jobs.pop_front()
-        }?;
-        line.bytes -= waiting.1.bytes().min(line.bytes);
+    /// The write that goes next into a group, which holds so much already.
+    pub(super) fn pop(&self, group: &Load) -> Option<Waiting> {
+        let line = &mut *lock(&self.line);
+        let waiting = line.choose(group)?.pop()?;
+        line.bytes -= waiting.1.weight().bytes.min(line.bytes);
         Some(waiting)
+    }
+
+    /// Any write: the store cannot take them.
+    pub(super) fn pop_any(&self) -> Option<Waiting> {
+        self.pop(&Load::default())
     }
 
     /// The group takes no more writes.
     pub(super) fn leaves(&self) {
         let line = &mut *lock(&self.line);
-        line.left_behind = if line.riders.is_empty() { 0 } else { line.left_behind + 1 };
+        line.large.stay();
+        line.riders.stay();
     }
 
     /// Waits until a group is to be started. `false`: the queue is closed and
@@ -139,8 +183,26 @@ impl Queue {
 }
 
 impl Line {
+    /// The lane whose first goes next into a group.
+    fn choose(&mut self, group: &Load) -> Option<&mut Lane> {
+        let starts = group.is_empty();
+        let large_starts = starts && (self.large.is_overdue() || self.small.is_empty());
+        let joins = group.has_large() && self.large.fits(group);
+        if self.riders.is_overdue() && self.riders.fits(group) {
+            Some(&mut self.riders)
+        } else if large_starts && !self.large.is_empty() {
+            Some(&mut self.large)
+        } else if self.small.fits(group) {
+            Some(&mut self.small)
+        } else if joins {
+            Some(&mut self.large)
+        } else {
+            self.riders.fits(group).then_some(&mut self.riders)
+        }
+    }
+
     fn next(&self, now: Instant) -> Next {
-        if !self.jobs.is_empty() {
+        if !self.small.is_empty() || !self.large.is_empty() {
             return Next::Group;
         }
         match (self.riders.is_empty(), self.closed) {
@@ -225,7 +287,7 @@ mod tests {
             groups += 1;
         }
         // It went ahead of others once, and only then.
-        assert_eq!((groups, lock(&store.shared.queue.line).jobs.len()), (4, 1));
+        assert_eq!((groups, lock(&store.shared.queue.line).small.waiting.len()), (4, 1));
     }
 
     #[test]

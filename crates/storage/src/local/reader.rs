@@ -3,14 +3,14 @@
 use std::collections::btree_map;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 
+use super::LocalOptions;
 use super::backend::{Rows, Writes};
 use super::cache::Records;
 use super::gaps::{Ahead, Gaps, Look, Moment, Stretch, Watch};
-use super::system::{BUCKET_BYTES, Heads, physical};
+use super::system::{BUCKET_BYTES, Heads, physical, split};
 use crate::plan::fingerprint;
 use crate::{Bucket, Direction, Head, KEY_BYTES_MAX, KeyRange, Pair, Result, Second, Snapshot};
 
@@ -24,15 +24,22 @@ pub(super) struct Notes {
 }
 
 impl Notes {
-    pub(super) fn new(cache_bytes: u64, slow_scan: Duration) -> Notes {
-        let [gaps, barren] = [Gaps::new(slow_scan), Gaps::new(slow_scan)];
-        Notes { records: Records::new(cache_bytes), gaps, barren }
+    pub(super) fn new(options: &LocalOptions) -> Notes {
+        let [gaps, barren] = [Gaps::new(options.slow_scan), Gaps::new(options.slow_scan)];
+        let records = Records::new(options.cache_bytes, options.slots_bytes);
+        Notes { records, gaps, barren }
     }
 
     /// Before the writes of a generation are published.
     pub(super) fn compare(&self, generation: u64, writes: &Writes) {
         self.gaps.compare(generation, writes);
         self.barren.compare(generation, writes);
+    }
+
+    /// Keeps a row that a generation writes, before that is published.
+    pub(super) fn keep(&self, physical: &[u8], generation: u64, row: &Bytes) {
+        let Some((bucket, key)) = split(physical) else { return };
+        self.records.keep(fingerprint(bucket, key), bucket, key, generation, row);
     }
 
     /// Forgets everything but when each key was written: what is there as

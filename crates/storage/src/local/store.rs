@@ -34,7 +34,7 @@ impl<B: Backend> Store for Local<B> {
             let last = pairs.last().filter(|_| pairs.len() == limit);
             next = last.map(|(key, _)| [&key[..], &[0]].concat());
             for (key, _) in &pairs {
-                reader.notes().records.slots.mark(fingerprint(bucket, key), generation);
+                reader.notes().records.written(fingerprint(bucket, key), generation);
             }
             let removed = pairs.iter().map(|(key, _)| (physical(bucket, key), None)).collect();
             Ok(Alone { writes: removed, forgets: false })

@@ -64,6 +64,12 @@ pub(super) fn physical(bucket: Bucket, key: &[u8]) -> Vec<u8> {
     physical
 }
 
+/// The bucket and the key within it.
+pub(super) fn split(physical: &[u8]) -> Option<(Bucket, &[u8])> {
+    let (bucket, key) = physical.split_first_chunk::<BUCKET_BYTES>()?;
+    Some((Bucket(u64::from_be_bytes(*bucket)), key))
+}
+
 /// Everything a store wrote about itself.
 #[derive(Default)]
 pub(super) struct Loaded {

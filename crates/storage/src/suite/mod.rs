@@ -8,6 +8,7 @@
 #![expect(clippy::unwrap_used, reason = "a check that fails panics")]
 
 mod commits;
+mod large;
 mod reads;
 mod stepped;
 mod time;
@@ -20,7 +21,7 @@ use bytes::Bytes;
 use crate::clock::HandWall;
 use crate::{
     Backend, Batch, Bucket, Direction, Draft, Error, KeyRange, Local, LocalOptions, Pair, Plan,
-    Result, Room, Second, Snapshot, Stamp, Store, Ticket, Urgency, View, commit,
+    Result, Room, Second, Snapshot, Stamp, Store, Ticket, Urgency, View, commit, commit_returning,
 };
 
 /// When every check starts.
@@ -82,7 +83,7 @@ pub fn run(open: &dyn Fn(&Setup) -> Box<dyn Stepped>) {
     for check in [commits::CHECKS, reads::CHECKS, time::CHECKS].concat() {
         check(&Bench::new(open, false));
     }
-    for check in stepped::CHECKS {
+    for check in [stepped::CHECKS, large::CHECKS].concat() {
         check(&Bench::new(open, true));
     }
 }
@@ -92,14 +93,14 @@ type Check = fn(&Bench);
 
 /// A fresh store, and what is around it.
 struct Bench {
-    store: Box<dyn Stepped>,
+    store: Arc<dyn Stepped>,
     setup: Setup,
 }
 
 impl Bench {
     fn new(open: &dyn Fn(&Setup) -> Box<dyn Stepped>, manual: bool) -> Self {
         let setup = Setup::new(manual);
-        Bench { store: open(&setup), setup }
+        Bench { store: open(&setup).into(), setup }
     }
 
     /// Hands in a write.
@@ -108,6 +109,22 @@ impl Bench {
         F: Fn(&View<'_>) -> Outcome + Send + 'static,
     {
         commit(&*self.store, bucket, Act { draft: act, room: Room::Grows, urgency: Urgency::Now })
+    }
+
+    /// Hands in a write that may come back to be drafted again.
+    fn submit_returning<F>(&self, bucket: Bucket, act: F) -> Ticket<Act<F>>
+    where
+        F: Fn(&View<'_>) -> Outcome + Send + 'static,
+    {
+        let store: Arc<dyn Store> = Arc::clone(&self.store) as _;
+        let act = Act { draft: act, room: Room::Grows, urgency: Urgency::Now };
+        commit_returning(&store, bucket, act)
+    }
+
+    /// Writes and publishes a group of what waits.
+    fn step(&self) {
+        self.store.begin_group();
+        self.store.publish_group();
     }
 
     /// Hands in a write that rides.
@@ -210,6 +227,14 @@ fn appends(key: &str, more: &str) -> impl Fn(&View<'_>) -> Outcome + Send + use<
         let key = key.clone();
         Ok(draft(move |_, batch| batch.put(key, value)))
     }
+}
+
+/// The same plan, as one that writes so many rows.
+fn of_rows(
+    rows: usize,
+    act: impl Fn(&View<'_>) -> Outcome + Send,
+) -> impl Fn(&View<'_>) -> Outcome + Send {
+    move |view| act(view).map(|draft| draft.of_rows(rows))
 }
 
 fn get(snapshot: &dyn Snapshot, bucket: Bucket, key: &str) -> Option<String> {
