@@ -43,7 +43,8 @@ use std::time::Duration;
 use dayfly_model::{Error, ErrorKind, Result, Timestamp};
 use dayfly_storage::clock::{LAST_SECOND, Reading, Refused, Step};
 use dayfly_storage::{
-    Batch, Bucket, Draft, Figures, Plan, Snapshot, Stamp, Store, Ticket, View, commit, commit_returning,
+    Batch, Bucket, Draft, Figures, Plan, Snapshot, Stamp, Store, Ticket, View, commit,
+    commit_returning,
 };
 use serde_json::json;
 

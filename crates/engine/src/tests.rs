@@ -1,5 +1,6 @@
 //! The engine from outside: named cases, and random histories against a model.
 
+mod churn;
 mod clocks;
 mod computed;
 mod index;
@@ -12,6 +13,7 @@ mod seeds;
 mod server;
 mod touch;
 mod watched;
+mod wide;
 
 use dayfly_model::ErrorKind;
 use dayfly_storage::Pair;

@@ -152,8 +152,11 @@ impl Pair {
             let unpublished = store.snapshot().unwrap().now();
             tickets.extend(late.iter().map(hand_in));
             store.publish_group();
-            store.begin_group();
-            store.publish_group();
+            // A large write goes when no small one waits.
+            for _ in 0..2 {
+                store.begin_group();
+                store.publish_group();
+            }
             let stamps: Vec<_> = tickets.into_iter().map(dayfly_storage::Ticket::wait).collect();
             (unpublished, stamps, store.snapshot().unwrap().now())
         });
@@ -165,7 +168,8 @@ impl Pair {
         let state = (self.random.below(10) == 0).then(|| format!("state {}", self.random.next()));
         let reads = (self.random.below(2) == 0).then(|| self.key());
         let counts = (self.random.below(3) == 0).then(|| [0, 7, 63][self.random.index(3)]);
-        (bucket, Change { writes, state, reads, frees: false, counts })
+        let is_large = self.random.below(8) == 0;
+        (bucket, Change { writes, state, reads, frees: false, counts, is_large })
     }
 
     fn key(&mut self) -> String {

@@ -52,10 +52,9 @@ pub(super) fn run(bench: &Bench) -> Result<Report> {
     disk.tell(&mut report, "2,000 properties", Some(Bar::AtMost(BAR)));
     server.stop()?;
 
-    for (properties, name) in [
-        (2000, "2,000 properties, in memory"),
-        (100_000, "100,000 properties, in memory"),
-    ] {
+    for (properties, name) in
+        [(2000, "2,000 properties, in memory"), (100_000, "100,000 properties, in memory")]
+    {
         let server = Server::spawn(&mut dayfly_in_memory(&bench.program))?;
         compare(&server, properties)?.tell(&mut report, name, None);
     }

@@ -48,8 +48,8 @@ const VALUE_BYTES_MAX: usize = 64 * 1024;
 /// What an entry costs besides its bytes, roughly.
 const ENTRY_BYTES: usize = 128;
 
-/// After how many removals a cache that was full is asked whether it still is.
-const ASK_EVERY: u64 = 256;
+/// After how many records that came or went the cache is asked whether it is full.
+const ASK_EVERY: u64 = 64;
 
 /// A number for each key, or for each few of them; 0 at first. Takes memory
 /// only where something was written.
@@ -144,8 +144,8 @@ pub(super) struct Records {
     /// Whether the cache was full when it was asked last. To ask it takes a lock of
     /// each of its shards.
     is_full: AtomicBool,
-    /// How many records were removed because they were written.
-    removed: AtomicU64,
+    /// How many records came, or went because they were written.
+    changes: AtomicU64,
 }
 
 /// What stands before the value: bucket, generation, the key and its length.
@@ -174,7 +174,7 @@ impl Records {
             doorkeeper: Doorkeeper::default(),
             cache,
             is_full: AtomicBool::new(false),
-            removed: AtomicU64::new(0),
+            changes: AtomicU64::new(0),
         }
     }
 
@@ -184,10 +184,8 @@ impl Records {
         if self.slots.mark(fingerprint, generation)
             && let Some(cache) = &self.cache
             && cache.remove(&fingerprint).is_some()
-            && self.is_full.load(Ordering::Relaxed)
-            && self.removed.fetch_add(1, Ordering::Relaxed).is_multiple_of(ASK_EVERY)
         {
-            self.ask_if_full(cache);
+            self.changed(cache);
         }
     }
 
@@ -245,14 +243,15 @@ impl Records {
             // It was written meanwhile, and its writer did not know of this record.
             cache.remove(&fingerprint);
         }
-        if !self.is_full.load(Ordering::Relaxed) {
-            self.ask_if_full(cache);
-        }
+        self.changed(cache);
     }
 
-    fn ask_if_full(&self, cache: &RecordCache) {
-        let capacity = cache.capacity();
-        self.is_full.store(cache.weight() + capacity / 32 > capacity, Ordering::Relaxed);
+    /// A record came or went.
+    fn changed(&self, cache: &RecordCache) {
+        if self.changes.fetch_add(1, Ordering::Relaxed).is_multiple_of(ASK_EVERY) {
+            let capacity = cache.capacity();
+            self.is_full.store(cache.weight() + capacity / 32 > capacity, Ordering::Relaxed);
+        }
     }
 
     /// How large it is.

@@ -75,8 +75,7 @@ fn a_group_holds_so_many_rows_and_what_has_more_goes_alone(bench: &Bench) {
             }))
         })
     };
-    let tickets =
-        [3000, 1000, 1000, 3000, 5000, 600].map(|rows| bench.submit(THERE, fills(rows)));
+    let tickets = [3000, 1000, 1000, 3000, 5000, 600].map(|rows| bench.submit(THERE, fills(rows)));
     for commits in [2, 4, 5, 6] {
         bench.step();
         assert_eq!(bench.store.figures().commits, commits);

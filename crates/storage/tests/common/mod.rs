@@ -7,8 +7,8 @@ use std::sync::Arc;
 use dayfly_storage::clock::HandWall;
 use dayfly_storage::tally::{self, Count};
 use dayfly_storage::{
-    Bucket, Direction, Draft, Error, Head, KeyRange, LocalOptions, Pair, Plan, Result, Room, Stamp,
-    Store, Ticket, View, commit,
+    Bucket, Direction, Draft, Error, Head, KeyRange, LARGE_ROWS, LocalOptions, Pair, Plan, Result,
+    Room, Stamp, Store, Ticket, View, commit,
 };
 
 /// One write: keys to set or to remove, and perhaps a new state.
@@ -21,6 +21,8 @@ pub(crate) struct Change {
     pub(crate) frees: bool,
     /// A cell to count in, of the tally `t`.
     pub(crate) counts: Option<u8>,
+    /// Whether it says that it is large.
+    pub(crate) is_large: bool,
 }
 
 impl Plan for Change {
@@ -29,6 +31,7 @@ impl Plan for Change {
 
     fn draft(&self, view: &View<'_>) -> Result<Draft<Stamp>> {
         let change = self.clone();
+        let rows = if self.is_large { LARGE_ROWS + 1 } else { self.writes.len() };
         let before = match &self.reads {
             Some(key) => view.get(key.as_bytes())?.unwrap_or_default(),
             None => bytes::Bytes::new(),
@@ -53,7 +56,8 @@ impl Plan for Change {
                 batch.set_state(state);
             }
             stamp
-        }))
+        })
+        .of_rows(rows))
     }
 
     fn room(&self) -> Room {
