@@ -4,6 +4,7 @@
 //! policies   which indexing policy the entries of an item follow
 //! recipe     how the entries of an item are made by a policy
 //! entry      what an entry says
+//! difference what changes from one version of an item to the next
 //! walk       entries in order, and what is alive of them
 //! times      the feed in the place of entries for `_ts`
 //! barren     long stretches of dead rows, which the next walk leaps over
@@ -27,6 +28,7 @@
 //! and how many are left out of the index because a request said so.
 
 mod barren;
+mod difference;
 mod entry;
 mod policies;
 pub(crate) mod rebuild;
@@ -44,6 +46,7 @@ use dayfly_model::ttl::Life;
 use dayfly_storage::tally::{Change, Count};
 use dayfly_storage::{Batch, Error, Result};
 
+pub(crate) use self::difference::Difference;
 pub(crate) use self::entry::{Owner, fits};
 pub(crate) use self::policies::{Index, Policies, PolicyChange};
 pub(crate) use self::recipe::{Recipe, computed};
@@ -146,39 +149,14 @@ impl Indexed {
         2 * self.entries()
     }
 
-    /// About how many rows a commit writes that puts these entries over those from
-    /// before.
-    pub(crate) fn rows_over(&self, before: &Indexed) -> usize {
-        let gone = before.all().filter(|(kind, term)| !self.has(*kind, term)).count();
-        let kept = before.entries() - gone;
-        gone + self.entries().saturating_sub(kept)
-    }
-
     /// Writes the entries of a new item.
     pub(crate) fn put(&self, batch: &mut Batch, owner: &Owner<'_>) {
-        self.put_over(&Indexed::default(), true, batch, owner);
-    }
-
-    /// Writes these entries over those that the item had before. Entries that
-    /// it had already are written again only if `again`.
-    pub(crate) fn put_over(
-        &self,
-        before: &Indexed,
-        again: bool,
-        batch: &mut Batch,
-        owner: &Owner<'_>,
-    ) {
-        for (kind, term) in before.all().filter(|(kind, term)| !self.has(*kind, term)) {
-            batch.delete(keys::entry(kind, term.bytes(), owner.docno));
-        }
         let values = owner.values();
         for (kind, term) in self.all() {
-            if again || !before.has(kind, term) {
-                let value = values.of(term.is_cut());
-                batch.put(keys::entry(kind, term.bytes(), owner.docno), value);
-            }
+            let value = values.of(term.is_cut());
+            batch.put(keys::entry(kind, term.bytes(), owner.docno), value);
         }
-        self.count_over(before, batch);
+        self.count(batch, Change::More);
     }
 
     /// Removes the entries of an item.
@@ -186,27 +164,16 @@ impl Indexed {
         for (kind, term) in self.all() {
             batch.delete(keys::entry(kind, term.bytes(), docno));
         }
-        Indexed::default().count_over(self, batch);
+        self.count(batch, Change::Less);
     }
 
-    /// Whether an entry stays when these are written over those from before.
-    pub(crate) fn shares_any(&self, before: &Indexed) -> bool {
-        before.all().any(|(kind, term)| self.has(kind, term))
-    }
-
-    fn count_over(&self, before: &Indexed, batch: &mut Batch) {
-        let (old, new): (Vec<_>, Vec<_>) =
-            (before.terms.paths().collect(), self.terms.paths().collect());
-        for path in old.iter().filter(|path| new.binary_search(path).is_err()) {
-            batch.add(keys::path_count(path), 0, Change::Less(ONE));
+    /// Counts an item that comes, or goes.
+    fn count(&self, batch: &mut Batch, change: fn(Count) -> Change) {
+        for path in self.terms.paths() {
+            batch.add(keys::path_count(path), 0, change(ONE));
         }
-        for path in new.iter().filter(|path| old.binary_search(path).is_err()) {
-            batch.add(keys::path_count(path), 0, Change::More(ONE));
-        }
-        match (before.is_left_out, self.is_left_out) {
-            (true, false) => batch.add(keys::left_out(), 0, Change::Less(ONE)),
-            (false, true) => batch.add(keys::left_out(), 0, Change::More(ONE)),
-            _ => {}
+        if self.is_left_out {
+            batch.add(keys::left_out(), 0, change(ONE));
         }
     }
 

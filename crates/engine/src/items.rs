@@ -22,7 +22,7 @@ use self::rename::From;
 use crate::catalog::{Container, not_found};
 use crate::figures::{Gone, Graves};
 use crate::head::State;
-use crate::index::{Index, Indexed, Policies, Source};
+use crate::index::{Difference, Index, Indexed, Policies, Source};
 use crate::keys::{self, ItemKey, Partition};
 use crate::operation::{Act, Condition, Indexing, ItemAddress, WriteItem};
 use crate::purge::{Deadlines, Tell};
@@ -526,16 +526,17 @@ impl ItemPlan {
         let corpses = self.free_unique_keys(view, body, by)?;
         let before = stored_index(view, &old, by)?;
         let (bytes, indexed) = self.made(body, by)?;
-        let rows = rows_of(&corpses) + indexed.rows_over(&before);
+        let difference = Difference::new(before, indexed);
+        let rows = rows_of(&corpses) + difference.rows();
         let answer = self.replaced(body, &old, by);
         let (spot, gone) = (self.spot.clone(), Arc::clone(&self.around.gone));
         let alive_before = expiry(&old, by.default);
         Ok(Draft::new(move |stamp, batch: &mut Batch| {
             let graves = bury(corpses, gone, spot.bucket, batch);
             let mut seal = seal(stamp, ttl, old.docno);
-            seal.is_touched = old.is_touched_by(seal.life, &before, &indexed);
+            seal.is_touched = old.is_touched_by(seal.life, &difference);
             let record = bytes.seal(seal);
-            record.put_over((&old, &before), batch, &spot.partition, &spot.key, &indexed);
+            record.put_over(&old, batch, &spot.partition, &spot.key, &difference);
             Written { graves: Some(graves), ..answer(stamp, Some(record)) }
         })
         .of_rows(rows)

@@ -25,7 +25,7 @@ use dayfly_storage::tally::Change;
 use dayfly_storage::{Batch, Error, Result, Stamp, View};
 
 use crate::catalog::Container;
-use crate::index::{self, Indexed, Owner};
+use crate::index::{self, Difference, Indexed, Owner};
 use crate::keys::{self, ItemKey, Partition};
 use crate::lives::Notes;
 use crate::operation::Indexing;
@@ -302,27 +302,27 @@ impl Record {
 
     /// Whether the next version of the item, with this life, is touched: it keeps
     /// entries of this one, and not all of them surely have its own life stamp.
-    pub(crate) fn is_touched_by(&self, life: Life, before: &Indexed, after: &Indexed) -> bool {
+    pub(crate) fn is_touched_by(&self, life: Life, difference: &Difference) -> bool {
         let is_earlier = self.is_touched || self.life != life;
-        is_earlier && !index::outlives(self.life, life) && after.shares_any(before)
+        is_earlier && !index::outlives(self.life, life) && difference.shares_any()
     }
 
-    /// Writes this version over `old`, with what each has in the index. Entries
-    /// that stay as they are, are not written again.
+    /// Writes this version over `old`, and what changes in the index. Entries that
+    /// stay as they are, are not written again.
     pub(crate) fn put_over(
         &self,
-        (old, before): (&Record, &Indexed),
+        old: &Record,
         batch: &mut Batch,
         partition: &Partition,
         key: &ItemKey,
-        indexed: &Indexed,
+        difference: &Difference,
     ) {
         let mut gone = Notes::default();
         FeedRow::of(old, key).remove_version(batch, &mut gone);
         gone.write(batch, Change::Less);
         self.put_version(batch, key);
         let again = index::outlives(old.life, self.life);
-        indexed.put_over(before, again, batch, &Owner::of(self, key));
+        difference.put(again, batch, &Owner::of(self, key));
         let before = old.unique_keys(partition);
         let after = self.unique_keys(partition);
         for gone in before.iter().filter(|unique| !after.contains(unique)) {

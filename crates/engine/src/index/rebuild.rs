@@ -18,7 +18,7 @@ use dayfly_storage::{
 };
 
 use super::policies::{Get, Index, Policies};
-use super::{Indexed, Owner, Source};
+use super::{Difference, Indexed, Owner, Source};
 use crate::Shared;
 use crate::head::State;
 use crate::keys::{self, ItemKey};
@@ -236,15 +236,16 @@ impl Plan for Unit {
         let mut changes = Vec::new();
         for (place, item) in self.items.iter().enumerate() {
             if record::is_newest(view, self.generation, item.record.version)? {
-                changes.push((place, item.indexed(&policies, self.from)?));
+                let (before, after) = item.indexed(&policies, self.from)?;
+                changes.push((place, Difference::new(before, after)));
             }
         }
         let (items, to) = (Arc::clone(&self.items), self.to);
-        let rows = changes.iter().map(|(_, (before, after))| after.rows_over(before)).sum();
+        let rows = changes.iter().map(|(_, difference)| difference.rows()).sum();
         Ok(Draft::new(move |_, batch: &mut Batch| {
-            for (place, (before, after)) in changes {
+            for (place, difference) in changes {
                 let Some(item) = items.get(place) else { continue };
-                after.put_over(&before, false, batch, &Owner::of(&item.record, &item.key));
+                difference.put(false, batch, &Owner::of(&item.record, &item.key));
             }
             policies.rebuilt(to, batch);
         })
