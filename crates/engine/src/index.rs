@@ -177,17 +177,10 @@ impl Indexed {
         }
     }
 
+    /// All entries, in order.
     fn all(&self) -> impl Iterator<Item = (EntryKind, &Term)> {
         let values = self.terms.values.iter().map(|term| (EntryKind::Value, term));
         values.chain(self.terms.composites.iter().map(|term| (EntryKind::Composite, term)))
-    }
-
-    fn has(&self, kind: EntryKind, term: &Term) -> bool {
-        let terms = match kind {
-            EntryKind::Value => &self.terms.values,
-            EntryKind::Composite => &self.terms.composites,
-        };
-        terms.binary_search(term).is_ok()
     }
 }
 

@@ -421,7 +421,7 @@ fn draft<P: Plan>(
 pub fn commit<P: Plan>(store: &dyn Store, bucket: Bucket, plan: P) -> Ticket<P> {
     match store.snapshot() {
         Ok(snapshot) => commit_on(store, &*snapshot, bucket, plan),
-        Err(error) => Ticket::ready(Err(error.into())),
+        Err(error) => Ticket { state: TicketState::Ready(Err(error.into())), returns: None },
     }
 }
 
@@ -432,10 +432,7 @@ pub fn commit_on<P: Plan>(
     bucket: Bucket,
     plan: P,
 ) -> Ticket<P> {
-    hand_in(store, snapshot, bucket, plan, 0).map_or_else(Ticket::ready, |receiver| Ticket {
-        state: TicketState::Waiting(receiver),
-        returns: None,
-    })
+    Ticket { state: hand_in(store, snapshot, bucket, plan, 0), returns: None }
 }
 
 /// The same as [`commit`], for plans that may be large: whoever waits for the ticket
@@ -453,8 +450,11 @@ fn hand_in<P: Plan>(
     bucket: Bucket,
     plan: P,
     returns_left: u32,
-) -> Result<oneshot::Receiver<Settled<P>>, Result<P::Done, P::Refusal>> {
-    let (basis, write) = draft(&plan, snapshot, bucket).map_err(Err)?;
+) -> TicketState<P> {
+    let (basis, write) = match draft(&plan, snapshot, bucket) {
+        Ok(drafted) => drafted,
+        Err(refusal) => return TicketState::Ready(Err(refusal)),
+    };
     let (sender, receiver) = oneshot::channel();
     let job = Drafted {
         plan,
@@ -466,7 +466,7 @@ fn hand_in<P: Plan>(
         sender,
     };
     store.submit(bucket, Box::new(job));
-    Ok(receiver)
+    TicketState::Waiting(receiver)
 }
 
 /// The answer to a commit, when it comes. Wait for it, or await it.
@@ -489,19 +489,14 @@ struct Returns {
 impl Returns {
     /// Drafts the plan from a new snapshot.
     fn hand_in<P: Plan>(&self, plan: P, returns_left: u32) -> TicketState<P> {
-        let handed_in = match self.store.snapshot() {
+        match self.store.snapshot() {
             Ok(snapshot) => hand_in(&*self.store, &*snapshot, self.bucket, plan, returns_left),
-            Err(error) => Err(Err(error.into())),
-        };
-        handed_in.map_or_else(TicketState::Ready, TicketState::Waiting)
+            Err(error) => TicketState::Ready(Err(error.into())),
+        }
     }
 }
 
 impl<P: Plan> Ticket<P> {
-    fn ready(answer: Result<P::Done, P::Refusal>) -> Self {
-        Ticket { state: TicketState::Ready(answer), returns: None }
-    }
-
     /// Blocks until the write is durable and visible, or refused.
     pub fn wait(self) -> Result<P::Done, P::Refusal> {
         let Ticket { mut state, returns } = self;

@@ -24,8 +24,8 @@ use crate::random::Random;
 use crate::server::{Server, dayfly_in_memory};
 use crate::wire::Signer;
 
-const ROUNDS: usize = 2;
-const ROUND: Duration = Duration::from_secs(4);
+const ROUNDS: usize = 5;
+const ROUND: Duration = Duration::from_secs(10);
 
 /// How many small writes a second there are, and to how many items.
 const RATE: f64 = 200.0;

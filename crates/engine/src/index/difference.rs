@@ -4,6 +4,8 @@
 //! waits, compares nothing: it writes the entries that come, removes those that
 //! go, and counts.
 
+use std::cmp::Ordering;
+
 use dayfly_storage::Batch;
 use dayfly_storage::tally::Change;
 
@@ -25,8 +27,7 @@ pub(crate) struct Difference {
 
 impl Difference {
     pub(crate) fn new(before: Indexed, after: Indexed) -> Difference {
-        let goes = before.all().map(|(kind, term)| !after.has(kind, term)).collect();
-        let comes = after.all().map(|(kind, term)| !before.has(kind, term)).collect();
+        let (goes, comes) = compare(before.all(), after.all());
         let counts = counts(&before, &after);
         Difference { before, after, goes, comes, counts }
     }
@@ -61,19 +62,63 @@ impl Difference {
     }
 }
 
+/// Which of the first are not among the second, and which of the second not among
+/// the first. Both come in order.
+fn compare<T: Ord>(
+    first: impl Iterator<Item = T>,
+    second: impl Iterator<Item = T>,
+) -> (Vec<bool>, Vec<bool>) {
+    let (mut first, mut second) = (first.peekable(), second.peekable());
+    let (mut goes, mut comes) = (Vec::new(), Vec::new());
+    loop {
+        let order = match (first.peek(), second.peek()) {
+            (Some(old), Some(new)) => old.cmp(new),
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (None, None) => return (goes, comes),
+        };
+        if order.is_le() {
+            first.next();
+            goes.push(order.is_lt());
+        }
+        if order.is_ge() {
+            second.next();
+            comes.push(order.is_gt());
+        }
+    }
+}
+
 /// What is counted when one set of entries comes in the place of another.
 fn counts(before: &Indexed, after: &Indexed) -> Vec<(Vec<u8>, Change)> {
-    let (old, new): (Vec<_>, Vec<_>) =
-        (before.terms.paths().collect(), after.terms.paths().collect());
-    let count = |path: &&[u8], change| (keys::path_count(path), change);
-    let went = old.iter().filter(|path| new.binary_search(path).is_err());
-    let came = new.iter().filter(|path| old.binary_search(path).is_err());
-    let mut counts: Vec<_> = went.map(|path| count(path, Change::Less(ONE))).collect();
-    counts.extend(came.map(|path| count(path, Change::More(ONE))));
+    let (goes, comes) = compare(before.terms.paths(), after.terms.paths());
+    let went = before.terms.paths().zip(goes).map(|(path, goes)| (path, goes, Change::Less(ONE)));
+    let came = after.terms.paths().zip(comes).map(|(path, comes)| (path, comes, Change::More(ONE)));
+    let mut counts: Vec<_> = went
+        .chain(came)
+        .filter(|(_, changes, _)| *changes)
+        .map(|(path, _, change)| (keys::path_count(path), change))
+        .collect();
     match (before.is_left_out, after.is_left_out) {
         (true, false) => counts.push((keys::left_out(), Change::Less(ONE))),
         (false, true) => counts.push((keys::left_out(), Change::More(ONE))),
         _ => {}
     }
     counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_in_one_run_only_goes_or_comes() {
+        for (first, second) in [("", ""), ("ab", ""), ("", "ab"), ("abc", "abc"), ("acdg", "abde")]
+        {
+            let lacks = |letters: &str, other: &str| -> Vec<bool> {
+                letters.chars().map(|letter| !other.contains(letter)).collect()
+            };
+            let expected = (lacks(first, second), lacks(second, first));
+            assert_eq!(compare(first.chars(), second.chars()), expected, "{first} {second}");
+        }
+    }
 }

@@ -114,20 +114,18 @@ impl Queue {
         }
         let weight = waiting.1.weight();
         let users = line.small.waiting.len() + line.large.waiting.len();
-        let (lane, has_room) = match waiting.1.urgency() {
-            Urgency::Now if weight.is_large() => (&mut line.large, users < QUEUE_JOBS_MAX),
-            Urgency::Now => (&mut line.small, users < QUEUE_JOBS_MAX),
-            Urgency::Rides => {
-                let has_room = line.riders.waiting.len() < QUEUE_RIDERS_MAX;
-                (&mut line.riders, has_room)
-            }
+        let riders = line.riders.waiting.len();
+        let (to, is_full) = match waiting.1.urgency() {
+            Urgency::Now if weight.is_large() => (&mut line.large, users >= QUEUE_JOBS_MAX),
+            Urgency::Now => (&mut line.small, users >= QUEUE_JOBS_MAX),
+            Urgency::Rides => (&mut line.riders, riders >= QUEUE_RIDERS_MAX),
         };
-        if line.bytes.saturating_add(weight.bytes) > QUEUE_BYTES_MAX || !has_room {
+        if is_full || line.bytes.saturating_add(weight.bytes) > QUEUE_BYTES_MAX {
             return Err((waiting, Error::Unavailable("too many writes are waiting".to_owned())));
         }
-        lane.waiting.push_back(waiting);
+        to.waiting.push_back(waiting);
         line.bytes += weight.bytes;
-        if lane.waiting.len() == 1 {
+        if to.waiting.len() == 1 {
             self.arrived.notify_one();
         }
         Ok(())

@@ -169,7 +169,7 @@ fn concurrent_additions_all_count_and_no_draft_is_run_again(bench: &Bench) {
         }
     });
     let counted = tally(bench).unwrap();
-    assert_eq!(counted.cells()[3], Count { items: 100, bytes: 1000 });
+    assert_eq!(counted.cell(3), Count { items: 100, bytes: 1000 });
     assert_eq!(counted.before(CELLS), Count { items: 100, bytes: 1000 });
     assert_eq!(bench.store.figures().redrafts, 0);
 }
