@@ -20,6 +20,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::Instant;
 
 use bytes::Bytes;
+pub use dayfly_engine::cancel::{Cancel, Reason};
 use dayfly_engine::operation::Operation;
 pub use dayfly_engine::reply::Pieces;
 use dayfly_engine::reply::{Reply, Success};
@@ -60,6 +61,8 @@ pub struct Incoming {
     pub body: Bytes,
     /// Whether it came over TLS.
     pub secure: bool,
+    /// By which the client's side says that it does not wait any more.
+    pub cancel: Cancel,
 }
 
 /// The REST API over an engine.
@@ -144,6 +147,12 @@ impl Api {
         })
     }
 
+    /// Ends what may take long, and takes no more of it: the server stops, and its
+    /// patience is at an end.
+    pub fn stop_long_work(&self) {
+        self.engine.stop_long_work();
+    }
+
     /// What the listener refuses by itself, with all the usual headers.
     pub fn refuse(&self, error: Error) -> Response<Pieces> {
         let headers = HeaderMap::new();
@@ -163,7 +172,7 @@ impl Api {
         };
         let segments = route::segments(path)?;
         let resource = route::resource(&segments)?;
-        if let Some(said) = self.open(&request, resource, incoming.secure)? {
+        if let Some(said) = self.open(&request, resource, incoming)? {
             return Ok(said);
         }
         self.check_signature(&request, path, &segments)?;
@@ -171,7 +180,7 @@ impl Api {
             return self.account(&request, incoming);
         }
         let operation = operation::read(&request, resource)?;
-        Ok(Said::Operation(self.engine.run(operation)))
+        Ok(Said::Operation(self.engine.run_until(operation, incoming.cancel.clone())))
     }
 
     /// What is not signed like the rest: a few open pages, and the admin API
@@ -180,7 +189,7 @@ impl Api {
         &self,
         request: &Request<'_>,
         resource: Resource<'_>,
-        secure: bool,
+        Incoming { secure, cancel, .. }: &Incoming,
     ) -> Result<Option<Said>> {
         let get = matches!(request.method, "GET" | "HEAD");
         Ok(Some(match resource {
@@ -201,14 +210,15 @@ impl Api {
             },
             Resource::Metrics => {
                 if !self.settings.loopback {
-                    self.check_bearer(request, secure, Access::Read)?;
+                    self.check_bearer(request, *secure, Access::Read)?;
                 }
                 let text = metrics::render(&self.engine, &self.requests, &self.edge);
                 Said::text("text/plain; version=0.0.4", text)
             }
             Resource::Admin(call) => {
-                self.check_admin(request, call, secure)?;
-                Said::Operation(self.engine.run(admin::read(request, call)?))
+                self.check_admin(request, call, *secure)?;
+                let operation = admin::read(request, call)?;
+                Said::Operation(self.engine.run_until(operation, cancel.clone()))
             }
             _ => return Ok(None),
         }))

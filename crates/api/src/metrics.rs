@@ -7,8 +7,9 @@
 use std::fmt::{Display, Write};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+use dayfly_engine::cancel::Reason;
 use dayfly_engine::figures::{AllFigures, ContainerFigures};
-use dayfly_engine::{Engine, LAG_SECONDS};
+use dayfly_engine::{ByLane, Engine, LAG_SECONDS};
 use http::StatusCode;
 
 /// How many containers a page shows.
@@ -46,6 +47,7 @@ pub(crate) fn render(engine: &Engine, requests: &Requests, edge: &Edge) -> Strin
         page.sample("status", &format!("{class}xx"), counter.load(Ordering::Relaxed));
     }
     answers(&mut page, edge);
+    queries(&mut page, engine);
     store(&mut page, engine);
     purge(&mut page, engine);
     recounts(&mut page, engine);
@@ -69,6 +71,44 @@ fn answers(page: &mut Page, edge: &Edge) {
         "Connections closed because too much was answered that nobody read.",
         edge.readers_cut.load(Ordering::Relaxed),
     );
+}
+
+fn queries(page: &mut Page, engine: &Engine) {
+    let figures = engine.query_figures();
+    page.single(
+        "dayfly_queries_slow_total",
+        "counter",
+        "Queries that made more work than is quick, and went on in the slow lane.",
+        figures.moved,
+    );
+    page.single(
+        "dayfly_queries_spent_total",
+        "counter",
+        "Queries that were ended because they made more work than one answer may.",
+        figures.spent,
+    );
+    page.describe(
+        "dayfly_queries_cancelled_total",
+        "counter",
+        "Queries that were given up, waiting or running, because nobody wanted them any more.",
+    );
+    for (reason, count) in Reason::ALL.into_iter().zip(figures.cancelled) {
+        let reason = match reason {
+            Reason::Silent => "client_closed",
+            Reason::Gone => "client_gone",
+            Reason::Late => "deadline",
+            Reason::Stopping => "stop",
+        };
+        page.sample("reason", reason, count);
+    }
+    for (name, help, ByLane { quick, slow }) in [
+        ("dayfly_queries_waiting", "Queries that wait for a thread, by lane.", figures.waiting),
+        ("dayfly_queries_running", "Queries that run, by lane.", figures.running),
+    ] {
+        page.describe(name, "gauge", help);
+        page.sample("lane", "quick", quick);
+        page.sample("lane", "slow", slow);
+    }
 }
 
 fn store(page: &mut Page, engine: &Engine) {

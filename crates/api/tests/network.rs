@@ -6,7 +6,7 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use dayfly_api::{Api, Incoming, Settings};
+use dayfly_api::{Api, Cancel, Incoming, Settings};
 use dayfly_engine::{Engine, EngineSettings};
 use dayfly_model::Timestamp;
 use dayfly_storage::clock::{HandWall, Wall};
@@ -43,7 +43,8 @@ fn ask(api: &Api, method: &str, path: &str, key: Option<&str>, secure: bool) -> 
     let admitted =
         api.admit(&parts, secure).map_or_else(|error| error.kind.wire().status, |()| 200);
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let answer = runtime.block_on(api.handle(Incoming { parts, body, secure }));
+    let answer =
+        runtime.block_on(api.handle(Incoming { parts, body, secure, cancel: Cancel::default() }));
     let status = answer.status().as_u16();
     if matches!(admitted, 401 | 403) {
         assert_eq!(admitted, status, "{method} {path}");
@@ -118,7 +119,7 @@ fn signed(api: &Api, date: u64) -> u16 {
     let request = Request::get("/dbs").header("x-ms-date", date).header("authorization", token);
     let (parts, ()) = request.body(()).unwrap().into_parts();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let incoming = Incoming { parts, body: Bytes::new(), secure: false };
+    let incoming = Incoming { parts, body: Bytes::new(), secure: false, cancel: Cancel::default() };
     runtime.block_on(api.handle(incoming)).status().as_u16()
 }
 

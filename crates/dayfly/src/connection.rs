@@ -15,12 +15,12 @@
 use std::future::poll_fn;
 use std::io;
 use std::pin::{Pin, pin};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 
 use bytes::Bytes;
-use dayfly_api::{Api, Pieces};
+use dayfly_api::{Api, Cancel, Pieces, Reason};
 use dayfly_model::{Error, ErrorKind, Result};
 use http::Response;
 use hyper::server::conn::{http1, http2};
@@ -67,6 +67,16 @@ pub(crate) struct Visit {
     progress: Progress,
     reader: Arc<Reader>,
     refused: AtomicBool,
+    line: Mutex<Line>,
+}
+
+/// What is known of an HTTP/1 client that waits for an answer.
+#[derive(Default)]
+struct Line {
+    /// How to say that it does not, while a request is being handled.
+    cancel: Option<Cancel>,
+    /// It has said its last word.
+    is_silent: bool,
 }
 
 impl Visit {
@@ -77,7 +87,43 @@ impl Visit {
             progress: Progress::new(host.limits),
             reader: host.answers.reader(),
             refused: AtomicBool::new(false),
+            line: Mutex::default(),
         })
+    }
+
+    fn line(&self) -> MutexGuard<'_, Line> {
+        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A request is whole, and its answer is owed. It is to be given up when the
+    /// result says so.
+    pub(crate) fn expect_answer(&self) -> Cancel {
+        let cancel = Cancel::default();
+        let mut line = self.line();
+        if line.is_silent {
+            cancel.cancel(Reason::Silent);
+        }
+        line.cancel = Some(cancel.clone());
+        cancel
+    }
+
+    /// Whether a whole request has no answer yet.
+    pub(crate) fn owes_answer(&self) -> bool {
+        self.line().cancel.is_some()
+    }
+
+    /// What was written is sent. Whether that was all that is owed.
+    pub(crate) fn has_answered(&self) -> bool {
+        self.progress.phase() != Phase::Serving && self.line().cancel.take().is_some()
+    }
+
+    /// The client says nothing more; whether it still listens is not known.
+    pub(crate) fn falls_silent(&self) {
+        let mut line = self.line();
+        line.is_silent = true;
+        if let Some(cancel) = &line.cancel {
+            cancel.cancel(Reason::Silent);
+        }
     }
 
     pub(crate) fn api(&self) -> &Api {
@@ -265,8 +311,6 @@ where
     };
     let mut connection = http1::Builder::new()
         .header_read_timeout(None)
-        // Who has nothing more to say may still want the answer.
-        .half_close(true)
         .max_header_size(HEAD_BYTES_MAX)
         .max_buf_size(READ_AHEAD_BYTES_MAX)
         .serve_connection(TokioIo::new(Watched::new(stream, Arc::clone(&visit))), service);

@@ -67,6 +67,10 @@ pub(crate) struct Limits {
     #[arg(long, hide = true, default_value_t = 20_000)]
     pub(crate) ping_timeout_ms: u64,
 
+    /// A query, with the time that it waits for others.
+    #[arg(long, hide = true, default_value_t = 60_000)]
+    pub(crate) query_timeout_ms: u64,
+
     /// For the requests that run when the server is told to stop.
     #[arg(long, hide = true, default_value_t = 10_000)]
     pub(crate) stop_timeout_ms: u64,
@@ -91,6 +95,10 @@ impl Limits {
 
     pub(crate) fn ping_timeout(&self) -> Duration {
         Duration::from_millis(self.ping_timeout_ms)
+    }
+
+    pub(crate) fn query_timeout(&self) -> Duration {
+        Duration::from_millis(self.query_timeout_ms)
     }
 
     pub(crate) fn stop_timeout(&self) -> Duration {

@@ -27,7 +27,8 @@ use crate::signals::Signals;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// Takes connections until a signal comes, then lets the requests that run
-/// come to their end, for a limited time or until the next signal.
+/// come to their end, for a limited time or until the next signal. Queries that have
+/// not ended by then are told to, and their clients learn of it.
 pub(crate) async fn listen(listener: TcpListener, host: Arc<Host>, signals: &mut Signals) {
     let house = Arc::new(House::new(host.limits.max_connections));
     loop {
@@ -42,7 +43,12 @@ pub(crate) async fn listen(listener: TcpListener, host: Arc<Host>, signals: &mut
     }
     drop(listener);
     tokio::select! {
-        () = house.empty(host.limits.stop_timeout()) => {}
+        is_empty = house.empty(host.limits.stop_timeout()) => {
+            host.api.stop_long_work();
+            if !is_empty && !house.empty(host.limits.linger_timeout()).await {
+                tracing::warn!(open = house.guests().count, "stopped with connections still open");
+            }
+        }
         () = signals.next() => {}
     }
 }
@@ -112,8 +118,9 @@ impl House {
         Some(Guest { house: Arc::clone(self), number: guests.next, known: false })
     }
 
-    /// Tells every connection that we close, and waits until all are gone.
-    async fn empty(&self, patience: Duration) {
+    /// Tells every connection that we close, and waits until all are gone. Whether
+    /// they are.
+    async fn empty(&self, patience: Duration) -> bool {
         self.stopping.store(true, Ordering::SeqCst);
         let wakers: Vec<_> = self.guests().wakers.values().cloned().collect();
         wakers.into_iter().for_each(Waker::wake);
@@ -122,9 +129,7 @@ impl House {
                 self.empty.notified().await;
             }
         };
-        if timeout(patience, all_gone).await.is_err() {
-            tracing::warn!(open = self.guests().count, "stopped with connections still open");
-        }
+        timeout(patience, all_gone).await.is_ok()
     }
 }
 

@@ -4,20 +4,22 @@
 //! not read, so the connection ends with the answer.
 
 use std::convert::Infallible;
+use std::future::poll_fn;
 use std::panic::AssertUnwindSafe;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use dayfly_api::Pieces;
+use dayfly_api::{Cancel, Pieces, Reason};
 use dayfly_model::{Error, ErrorKind, Result};
 use http::header::{CONNECTION, CONTENT_LENGTH, EXPECT, HOST, HeaderValue, TRANSFER_ENCODING};
 use http::request::Parts;
 use http::{Method, Request, Response, Version};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Body as _, Incoming};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::answers::Outgoing;
 use crate::connection::Visit;
@@ -33,7 +35,10 @@ pub(crate) async fn answer(
     let (version, only_head) = (parts.version, parts.method == Method::HEAD);
     let mut response = match receive(&visit, &parts, body).await {
         Ok(body) => handle(&visit, parts, body).await,
-        Err(error) => refuse(&visit, error, version),
+        Err(error) => {
+            visit.expect_answer();
+            refuse(&visit, error, version)
+        }
     };
     if only_head {
         leave_body_out(&mut response);
@@ -107,19 +112,41 @@ fn check_coding(parts: &Parts) -> Result<()> {
 /// Hands a request to the API. A panic in there ends the request, not the
 /// connection, and the client learns that it was our fault.
 async fn handle(visit: &Visit, parts: Parts, body: Held<'_>) -> Response<Pieces> {
-    let incoming = dayfly_api::Incoming { parts, body: body.bytes, secure: visit.secure() };
+    let cancel = visit.expect_answer();
+    let incoming = dayfly_api::Incoming {
+        parts,
+        body: body.bytes,
+        secure: visit.secure(),
+        cancel: cancel.clone(),
+    };
     let mut handled = pin!(visit.api().handle(incoming));
-    let outcome = std::future::poll_fn(|cx| {
+    let handling = poll_fn(|cx| {
         match std::panic::catch_unwind(AssertUnwindSafe(|| handled.as_mut().poll(cx))) {
             Ok(poll) => poll.map(Some),
             Err(_) => std::task::Poll::Ready(None),
         }
-    })
-    .await;
+    });
+    let outcome = until_late(handling, &cancel, visit.limits().query_timeout()).await;
     drop(body.counted);
     outcome.unwrap_or_else(|| {
         visit.api().refuse(Error::new(ErrorKind::Internal, "The server failed in this request."))
     })
+}
+
+/// What `work` comes to. When it takes too long, `cancel` says so, and it has to see to
+/// its end itself. What is ready at once touches no timer.
+async fn until_late<T>(work: impl Future<Output = T>, cancel: &Cancel, limit: Duration) -> T {
+    let (mut work, mut alarm) = (pin!(work), pin!(sleep(limit)));
+    let mut is_late = false;
+    poll_fn(|cx| {
+        let outcome = work.as_mut().poll(cx);
+        if outcome.is_pending() && !is_late && alarm.as_mut().poll(cx).is_ready() {
+            is_late = true;
+            cancel.cancel(Reason::Late);
+        }
+        outcome
+    })
+    .await
 }
 
 fn refuse(visit: &Visit, error: Error, version: Version) -> Response<Pieces> {

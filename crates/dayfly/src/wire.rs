@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 
 use bytes::{Buf as _, Bytes};
 use dayfly_model::{Error, ErrorKind};
@@ -98,6 +98,11 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Replayed<S> {
 /// a client that does not keep up, and a head over the limit on HTTP/2, which
 /// h2 answers itself with 431.
 ///
+/// While a request is being answered, hyper looks whether the client is gone, and the
+/// end of what it sends would be that. But who has nothing more to say may still want
+/// the answer. So the end is told to the request, which may give up what takes long,
+/// and hyper learns of it when the answer was sent.
+///
 /// After a refusal the client may still be sending. A socket that is closed
 /// with unread bytes is reset, and the answer is lost; so [`AsyncWrite::poll_shutdown`]
 /// then reads on for a moment.
@@ -108,11 +113,15 @@ pub(crate) struct Watched<S> {
     refusal: Bytes,
     sent_end: bool,
     discarded: usize,
+    /// The client has sent its last byte, and hyper was not told yet; who is to be
+    /// woken when it can be.
+    end: Option<Waker>,
 }
 
 impl<S> Watched<S> {
     pub(crate) fn new(stream: S, visit: Arc<Visit>) -> Self {
-        Watched { stream, visit, refusal: Bytes::new(), sent_end: false, discarded: 0 }
+        let (refusal, sent_end, discarded, end) = (Bytes::new(), false, 0, None);
+        Watched { stream, visit, refusal, sent_end, discarded, end }
     }
 
     /// Says `error` instead of what hyper would have said, and nothing after it.
@@ -167,8 +176,19 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        if self.end.is_some() && self.visit.owes_answer() {
+            self.end = Some(cx.waker().clone());
+            return Poll::Pending;
+        }
         let before = buffer.filled().len();
+        let room = buffer.remaining();
         let outcome = Pin::new(&mut self.stream).poll_read(cx, buffer);
+        let is_end = matches!(outcome, Poll::Ready(Ok(()))) && buffer.filled().len() == before;
+        if is_end && room > 0 && self.visit.owes_answer() {
+            self.visit.falls_silent();
+            self.end = Some(cx.waker().clone());
+            return Poll::Pending;
+        }
         if buffer.filled().len() > before && self.visit.progress().phase() == Phase::Idle {
             self.visit.progress().enter(Phase::Head);
         }
@@ -248,7 +268,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Watched<S> {
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(self.poll_refusal(cx))?;
-        Pin::new(&mut self.stream).poll_flush(cx)
+        ready!(Pin::new(&mut self.stream).poll_flush(cx))?;
+        if self.visit.has_answered()
+            && let Some(waker) = self.end.take()
+        {
+            waker.wake();
+        }
+        Poll::Ready(Ok(()))
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

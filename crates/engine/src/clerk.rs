@@ -2,7 +2,7 @@
 //! change one at a time, on a thread of their own, since such a change is
 //! several commits in a row and waits for each.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex};
 
@@ -13,7 +13,7 @@ use crate::catalog;
 use crate::containers::Install;
 use crate::keys;
 use crate::reply::Reply;
-use crate::{EngineSettings, Shared};
+use crate::{EngineSettings, Shared, stopped};
 
 /// How many changes may wait.
 const WAITING_MAX: usize = 1024;
@@ -25,30 +25,28 @@ struct Letter {
     answer: oneshot::Sender<Reply>,
 }
 
-/// Where work is handed in that has threads of its own: changes of the catalog,
-/// purges that somebody waits for, queries.
+/// Where work is handed in that has a thread of its own: changes of the catalog, and
+/// purges that somebody waits for.
 pub(crate) struct Desk {
+    closing: Arc<AtomicBool>,
     letters: Mutex<Option<SyncSender<Letter>>>,
-    threads: Mutex<Vec<std::thread::JoinHandle<()>>>,
+    thread: Mutex<Option<std::thread::JoinHandle<()>>>,
 }
 
 impl Desk {
-    /// Starts so many clerks, on threads called `name`.
-    pub(crate) fn open(name: &str, count: usize, shared: &Arc<Shared>) -> Result<Desk> {
+    /// Starts a clerk, on a thread called `name`.
+    pub(crate) fn open(name: &str, shared: &Arc<Shared>) -> Result<Desk> {
         let (sender, receiver) = sync_channel(WAITING_MAX);
-        let receiver = Arc::new(Mutex::new(receiver));
-        let mut threads = Vec::new();
-        for _ in 0..count {
-            let (shared, receiver) = (Arc::clone(shared), Arc::clone(&receiver));
-            let thread = std::thread::Builder::new()
-                .name(name.to_owned())
-                .spawn(move || work(&shared, &receiver))
-                .map_err(|why| {
-                    Error::new(ErrorKind::Internal, format!("No thread for {name}: {why}."))
-                })?;
-            threads.push(thread);
-        }
-        Ok(Desk { letters: Mutex::new(Some(sender)), threads: Mutex::new(threads) })
+        let closing = Arc::new(AtomicBool::new(false));
+        let (shared, is_closing) = (Arc::clone(shared), Arc::clone(&closing));
+        let thread = std::thread::Builder::new()
+            .name(name.to_owned())
+            .spawn(move || work(&shared, &receiver, &is_closing))
+            .map_err(|why| {
+                Error::new(ErrorKind::Internal, format!("No thread for {name}: {why}."))
+            })?;
+        let (letters, thread) = (Mutex::new(Some(sender)), Mutex::new(Some(thread)));
+        Ok(Desk { closing, letters, thread })
     }
 
     /// Hands in a change. The answer comes when it is done.
@@ -74,13 +72,13 @@ impl Desk {
         receiver
     }
 
-    /// Stops the clerks after the work that waits.
+    /// Stops the clerk after what it is at. What waits is told so.
     pub(crate) fn close(&self) {
+        self.closing.store(true, Ordering::Relaxed);
         if let Ok(mut letters) = self.letters.lock() {
             letters.take();
         }
-        let threads = self.threads.lock().map(|mut threads| std::mem::take(&mut *threads));
-        for thread in threads.unwrap_or_default() {
+        if let Some(thread) = self.thread.lock().ok().and_then(|mut thread| thread.take()) {
             let _ = thread.join();
         }
     }
@@ -93,10 +91,13 @@ impl Drop for Desk {
     }
 }
 
-fn work(shared: &Shared, letters: &Mutex<Receiver<Letter>>) {
+fn work(shared: &Shared, letters: &Receiver<Letter>, closing: &AtomicBool) {
     let clerk = Clerk { shared };
-    let next = || letters.lock().ok()?.recv().ok();
-    while let Some(letter) = next() {
+    while let Ok(letter) = letters.recv() {
+        if closing.load(Ordering::Relaxed) {
+            let _ = letter.answer.send(stopped().into());
+            continue;
+        }
         let change = std::panic::AssertUnwindSafe(|| (letter.change)(&clerk));
         let reply = std::panic::catch_unwind(change).unwrap_or_else(|_| {
             Error::new(ErrorKind::Internal, "The change could not be carried out.").into()

@@ -4,11 +4,12 @@
 //! [`Engine::run`] is the one switchboard. A read is answered at once, from
 //! one snapshot with one time. A write to an item is one commit: its plan runs
 //! here, against a snapshot, and the answer comes when the commit is durable
-//! and visible. Changes of databases and containers go to the clerk, one at a
+//! and visible. Queries go to lanes of threads, and end when nobody wants them. Changes of databases and containers go to the clerk, one at a
 //! time.
 //!
 //! This crate knows nothing of HTTP, headers or tokio.
 
+pub mod cancel;
 mod catalog;
 pub mod check;
 mod clerk;
@@ -19,6 +20,7 @@ mod head;
 mod index;
 mod items;
 mod keys;
+mod lanes;
 mod list;
 mod lives;
 mod offers;
@@ -41,6 +43,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use dayfly_model::{Error, ErrorKind, Result, Timestamp};
+use dayfly_sql::run::Steps;
 use dayfly_storage::clock::{LAST_SECOND, Reading, Refused, Step};
 use dayfly_storage::{
     Batch, Bucket, Draft, Figures, Plan, Snapshot, Stamp, Store, Ticket, View, commit,
@@ -48,6 +51,7 @@ use dayfly_storage::{
 };
 use serde_json::json;
 
+use crate::cancel::{Cancel, Waiter};
 use crate::catalog::{Catalog, CatalogView, Container, ContainerRecord};
 use crate::check::Recounts;
 use crate::clerk::{Clerk, Desk};
@@ -57,14 +61,13 @@ use crate::figures::Gone;
 use crate::head::State;
 use crate::index::Index;
 use crate::items::{Around, ItemPlan};
+use crate::lanes::Lanes;
+pub use crate::lanes::{ByLane, LaneFigures, QuerySteps};
 use crate::operation::{ContainerScope, Operation, WriteItem};
 pub use crate::purge::{LAG_SECONDS, Lag, PurgeFigures, PurgeState, PurgeStatus};
 use crate::reply::{Reply, Success, storage_failed};
 use crate::scope::Opened;
 use crate::usage::Usage;
-
-/// How many queries run at the same time.
-const QUERY_THREADS_MAX: usize = 16;
 
 /// What can be set.
 #[derive(Clone, Copy, Debug)]
@@ -80,6 +83,8 @@ pub struct EngineSettings {
     pub change_guard_percent: Option<f64>,
     /// Sort in memory where the service refuses to sort without an index.
     pub lenient_order_by: bool,
+    /// How much work queries may make.
+    pub query_steps: QuerySteps,
 }
 
 impl Default for EngineSettings {
@@ -90,6 +95,7 @@ impl Default for EngineSettings {
             change_delay_seconds: 0,
             change_guard_percent: None,
             lenient_order_by: false,
+            query_steps: QuerySteps::USUAL,
         }
     }
 }
@@ -153,7 +159,7 @@ pub struct Engine {
     /// Where purges are asked for that somebody waits for.
     purge_desk: Desk,
     /// Where queries are handed in.
-    query_desk: Desk,
+    lanes: Lanes,
 }
 
 /// The answer to an operation, now or later.
@@ -170,6 +176,8 @@ pub struct Pending(Waiting);
 enum Waiting {
     Item(Ticket<ItemPlan>, Within),
     Clerk(oneshot::Receiver<Reply>),
+    /// It is given up when this is dropped.
+    Query(oneshot::Receiver<Reply>, Waiter),
 }
 
 /// The container that an answer about an item is from.
@@ -197,7 +205,7 @@ impl Answer {
             Answer::Pending(Pending(Waiting::Item(ticket, within))) => {
                 within.tell(done(ticket.wait()))
             }
-            Answer::Pending(Pending(Waiting::Clerk(receiver))) => {
+            Answer::Pending(Pending(Waiting::Clerk(receiver) | Waiting::Query(receiver, _))) => {
                 receiver.recv().unwrap_or_else(|_| stopped().into())
             }
         }
@@ -210,6 +218,11 @@ impl Pending {
         match self.0 {
             Waiting::Item(ticket, within) => within.tell(done(ticket.answer().await)),
             Waiting::Clerk(receiver) => receiver.await.unwrap_or_else(|_| stopped().into()),
+            Waiting::Query(receiver, waiter) => {
+                let reply = receiver.await.unwrap_or_else(|_| stopped().into());
+                drop(waiter);
+                reply
+            }
         }
     }
 }
@@ -238,15 +251,20 @@ impl Engine {
             recounts: Recounts::default(),
         });
         recover(&shared)?;
-        let desk = Desk::open("dayfly-clerk", 1, &shared)?;
-        let purge_desk = Desk::open("dayfly-purge-run", 1, &shared)?;
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let query_desk = Desk::open("dayfly-query", cores.clamp(2, QUERY_THREADS_MAX), &shared)?;
-        Ok(Engine { shared, desk, purge_desk, query_desk })
+        let desk = Desk::open("dayfly-clerk", &shared)?;
+        let purge_desk = Desk::open("dayfly-purge-run", &shared)?;
+        let lanes = Lanes::open(&shared)?;
+        Ok(Engine { shared, desk, purge_desk, lanes })
     }
 
-    /// Does what `operation` asks. Everything the server can do is here.
+    /// Does what `operation` asks.
     pub fn run(&self, operation: Operation) -> Answer {
+        self.run_until(operation, Cancel::default())
+    }
+
+    /// The same, until the answer is not wanted any more. Everything the server can do
+    /// is here.
+    pub fn run_until(&self, operation: Operation, cancel: Cancel) -> Answer {
         match operation {
             Operation::ReadTime => self
                 .look(|snapshot| Ok(Reply::ok(Success::new(200, ""), catalog::now(snapshot), 0.0))),
@@ -290,15 +308,15 @@ impl Engine {
                 self.shared.in_container(&at, |opened| list::items(opened, &part, &page)),
             ),
 
-            Operation::QueryItems(asked) => self.query(move |clerk| {
+            Operation::QueryItems(asked) => self.query(cancel, move |clerk, steps| {
                 let shared = clerk.shared();
-                shared.in_container(&asked.at, |opened| query::items(shared, opened, &asked))
+                shared.in_container(&asked.at, |opened| query::items(shared, opened, &asked, steps))
             }),
-            Operation::ExplainQuery(asked) => self.query(move |clerk| {
+            Operation::ExplainQuery(asked) => self.query(cancel, move |clerk, steps| {
                 let opened = clerk.shared().enter(&asked.at, ErrorKind::NotFound);
                 opened.map_or_else(
                     |reply| reply,
-                    |opened| query::explain(clerk.shared(), &opened, &asked),
+                    |opened| query::explain(clerk.shared(), &opened, &asked, steps),
                 )
             }),
             Operation::PlanQuery(asked) => {
@@ -306,7 +324,9 @@ impl Engine {
                     query::plan(opened, &asked)
                 })
             }
-            Operation::QueryFeed(asked) => self.query(move |clerk| query::feed(clerk, &asked)),
+            Operation::QueryFeed(asked) => {
+                self.query(cancel, move |clerk, steps| query::feed(clerk, &asked, steps))
+            }
 
             Operation::ListRanges { at, known } => {
                 Answer::ready(self.shared.enter(&at, ErrorKind::OwnerNotFound).map_or_else(
@@ -377,8 +397,13 @@ impl Engine {
     }
 
     /// Queries may take long, so they have threads of their own.
-    fn query(&self, query: impl FnOnce(&Clerk<'_>) -> Reply + Send + 'static) -> Answer {
-        Answer::Pending(Pending(Waiting::Clerk(self.query_desk.hand_in(query))))
+    fn query(
+        &self,
+        cancel: Cancel,
+        query: impl Fn(&Clerk<'_>, &Steps<'_>) -> Reply + Send + Sync + 'static,
+    ) -> Answer {
+        let receiver = self.lanes.hand_in(cancel.clone(), query);
+        Answer::Pending(Pending(Waiting::Query(receiver, Waiter(cancel))))
     }
 
     fn write_item(&self, write: WriteItem) -> Answer {
@@ -492,11 +517,23 @@ impl Engine {
         self.purge_figures().purged_items
     }
 
-    /// Finishes what is under way and closes the store.
-    pub fn close(&self) -> Result<()> {
+    /// How queries go.
+    pub fn query_figures(&self) -> LaneFigures {
+        self.lanes.figures()
+    }
+
+    /// Ends all queries, and all purges that somebody waits for, and takes no more.
+    /// Whoever waits for one learns that the server stops.
+    pub fn stop_long_work(&self) {
         self.shared.purge.stop();
+        self.lanes.stop();
+    }
+
+    /// Finishes what is under way, begins nothing that waits, and closes the store.
+    pub fn close(&self) -> Result<()> {
+        self.stop_long_work();
         self.purge_desk.close();
-        self.query_desk.close();
+        self.lanes.close();
         self.desk.close();
         self.shared.store.close().map_err(storage_failed)
     }

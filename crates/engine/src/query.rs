@@ -18,6 +18,10 @@
 //! Only items that are alive are brought to a query, so nothing in the language
 //! knows of time to live: what has expired is in no row, no count and no order.
 //! Each page is one look at the data, at one time.
+//!
+//! A query counts its steps, in the language and on the way to its items, and ends
+//! when it is told to (`lanes.rs`). A page that can end anywhere ends by itself when it
+//! has made enough of them; the next one goes on from there.
 
 mod access;
 mod advice;
@@ -39,9 +43,9 @@ use bytes::BufMut;
 use dayfly_model::container::Geospatial;
 use dayfly_model::{Error, ErrorKind, Result, charge};
 use dayfly_sql::Request;
-use dayfly_sql::run::{Added, Finished, Limits, Page, Program, Style};
+use dayfly_sql::run::{Added, Finished, Limits, Page, Program, Steps, Style};
 
-use self::access::{Access, Found};
+use self::access::{Access, Found, Within};
 use self::choose::{Chooser, Way, choose};
 pub(crate) use self::explain::explain;
 pub(crate) use self::feed::feed;
@@ -62,12 +66,14 @@ const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// that pages do.
 const LOOK_MAX: u64 = if cfg!(test) { 60 } else { 50_000 };
 
-/// How much work in expressions such a page may make.
-const WORK_MAX: u64 = 50_000_000;
-
 /// Shows the items that a query asks for.
-pub(crate) fn items(shared: &Shared, opened: &Opened, asked: &QueryItems) -> Reply {
-    let reply = run(shared, opened, asked).map(|ran| ran.into_reply(opened, asked));
+pub(crate) fn items(
+    shared: &Shared,
+    opened: &Opened,
+    asked: &QueryItems,
+    steps: &Steps<'_>,
+) -> Reply {
+    let reply = run(shared, opened, asked, steps).map(|ran| ran.into_reply(opened, asked));
     reply.unwrap_or_else(|error| opened.failed(error).at(opened.place()))
 }
 
@@ -113,7 +119,7 @@ impl Ran {
     }
 }
 
-fn run(shared: &Shared, opened: &Opened, asked: &QueryItems) -> Result<Ran> {
+fn run(shared: &Shared, opened: &Opened, asked: &QueryItems, steps: &Steps<'_>) -> Result<Ran> {
     let container = &opened.container;
     let request = Request::read(&asked.query)?;
     let program = Program::compile(&request, container.computed()?)?;
@@ -135,15 +141,16 @@ fn run(shared: &Shared, opened: &Opened, asked: &QueryItems) -> Result<Ran> {
     let limits = Limits { rows: list::limit(&asked.page), bytes: PAGE_BYTES_MAX };
     let flat = container.definition().geospatial == Geospatial::Geometry;
     let new_page =
-        |resume, ordered| Page::new(&program, opened.now(), flat, limits, resume, ordered);
+        |resume, ordered| Page::new(&program, opened.now(), flat, limits, resume, ordered, steps);
     let mut figures = QueryFigures::default();
     let (mut taken, mut advice) = (Taken::NoItems, None);
     let (finished, at) = if program.reads_items() {
         let said = |key| Said::by(key, &container.definition().partition_key);
         let said = key.as_ref().map_or_else(Said::nothing, said);
-        let chooser = Chooser { opened, index: &shared.index, said };
+        let within = Within { opened, program: &program, steps };
+        let chooser = Chooser { opened, index: &shared.index, said, steps };
         if let Some(form) = asked.advice {
-            advice = Some((form, advice::advise(opened, &shared.index, &program, &asked.part)?));
+            advice = Some((form, advice::advise(within, &shared.index, &asked.part)?));
         }
         let page = new_page(None, false);
         let known = known::answer(&chooser, &program, &asked.part, &segments, page, &mut figures)?;
@@ -153,10 +160,10 @@ fn run(shared: &Shared, opened: &Opened, asked: &QueryItems) -> Result<Ran> {
         } else {
             let way = choose(&chooser, &program, &segments, &at)?;
             let after = resume.as_ref().and_then(|resume| resume.after.as_ref());
-            let access = Access::open(opened, &program, &way, segments, &at, after)?;
+            let access = Access::open(within, &way, segments, &at, after)?;
             taken = Taken::Way(way, access.is_scan());
             let page = new_page(resume, access.is_ordered());
-            look(opened, &program, page, access, &mut figures)?
+            look(within, page, access, shared.settings.query_steps.page, &mut figures)?
         }
     } else {
         alone(new_page(resume, false))?
@@ -208,12 +215,13 @@ fn alone(mut page: Page<'_>) -> Result<(Finished, Place)> {
     Ok((page.finish()?, Place::Start))
 }
 
-/// Brings items to a page until it is full, and says where the next one starts.
+/// Brings items to a page until it is full, or has made so many steps, and says where
+/// the next one starts.
 fn look(
-    opened: &Opened,
-    program: &Program,
+    Within { opened, program, steps }: Within<'_>,
     mut page: Page<'_>,
     mut access: Access<'_>,
+    steps_max: u64,
     figures: &mut QueryFigures,
 ) -> Result<(Finished, Place)> {
     let streams = program.style() == Style::Stream;
@@ -227,9 +235,9 @@ fn look(
             page.start_afresh();
         }
         // What it took to find the first item, it would take again.
-        let looked_at = access.looked().keys;
-        let first = *found_first.get_or_insert(looked_at);
-        let tired = looked_at - first > LOOK_MAX || page.work_done() > WORK_MAX;
+        let so_far = (access.looked().keys, steps.made());
+        let (looked_first, made_first) = *found_first.get_or_insert(so_far);
+        let tired = so_far.0 - looked_first > LOOK_MAX || so_far.1 - made_first > steps_max;
         if tired && streams {
             page.cut();
             next = at;

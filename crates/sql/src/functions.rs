@@ -36,6 +36,9 @@ use dayfly_model::value::Value;
 pub(crate) use self::arguments::size;
 pub(crate) use self::like::Like;
 
+/// What a point adds to the size of a shape: two numbers, and the array around them.
+const POINT_SIZE: usize = 3;
+
 /// The arguments of a call.
 pub(crate) type Arguments<'a> = [Cow<'a, Value>];
 
@@ -66,6 +69,18 @@ pub(crate) enum Body {
 }
 
 impl Body {
+    /// About how many steps it is to compare shapes, each edge with each other one.
+    /// Functions that ask for the setting are about shapes, or have small arguments.
+    pub(crate) fn effort(self, arguments: &Arguments<'_>) -> u64 {
+        match self {
+            Body::Set(_) => {
+                let points = arguments.iter().map(|shape| (size(shape) / POINT_SIZE) as u64);
+                points.sum::<u64>().saturating_pow(2) / 4
+            }
+            _ => 0,
+        }
+    }
+
     /// What the function makes of its arguments, or why it cannot.
     pub(crate) fn call(
         self,

@@ -4,7 +4,7 @@
 //! compile.rs     a tree and the values of its parameters -> program.rs
 //! extract.rs     an item's text -> the values at the paths that the program reads
 //! evaluate.rs    expressions over those values, with operators.rs
-//! budget.rs      what a run may cost
+//! budget.rs      what a run may cost, and the leash it is on
 //! rows.rs        FROM, JOIN and WHERE: an item -> its rows; subqueries
 //! stage.rs       subqueries that need all items before their first row
 //! aggregate.rs   COUNT, SUM and their like; groups
@@ -36,6 +36,7 @@ mod values;
 
 use dayfly_model::value::Value;
 
+pub use self::budget::{Free, LOOK_EVERY, Leash, Steps};
 pub use self::page::{Added, Finished, Held, Holds, Limits, Page, Resume};
 pub use self::place::{After, SortPlace};
 pub use self::program::{OrderKey, Program, Style};

@@ -13,7 +13,7 @@ use std::collections::HashMap;
 
 use dayfly_model::Timestamp;
 use dayfly_model::value::Value;
-use dayfly_sql::run::{Added, Item, Limits, Page, Program};
+use dayfly_sql::run::{Added, Free, Item, Limits, Page, Program, Steps};
 use dayfly_sql::{Computed, Request};
 use serde_json::{Value as Json, json};
 
@@ -49,7 +49,9 @@ fn run(case: &Json, documents: &[Json]) -> Result<Vec<Json>, String> {
     let program = Program::compile(&request, Computed::NONE).map_err(|error| error.message)?;
     let limits = Limits { rows: 10_000, bytes: 4 << 20 };
     let plane = case["geospatial_type"] == "Geometry";
-    let mut page = Page::new(&program, Timestamp(1_700_000_000), plane, limits, None, false);
+    let steps = Steps::new(&Free);
+    let now = Timestamp(1_700_000_000);
+    let mut page = Page::new(&program, now, plane, limits, None, false, &steps);
     let mut add = || -> dayfly_model::Result<()> {
         if !program.reads_items() {
             page.add_nothing()?;

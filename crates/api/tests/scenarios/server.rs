@@ -5,7 +5,7 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use dayfly_api::{Api, Incoming, Settings};
+use dayfly_api::{Api, Cancel, Incoming, Settings};
 use dayfly_engine::EngineSettings;
 use dayfly_model::Timestamp;
 use dayfly_storage::clock::HandWall;
@@ -161,7 +161,8 @@ impl Server {
             }
         }
         let (parts, ()) = request.body(()).unwrap().into_parts();
-        let incoming = Incoming { parts, body: body.into(), secure: false };
+        let incoming =
+            Incoming { parts, body: body.into(), secure: false, cancel: Cancel::default() };
         running.runtime.block_on(running.api.handle(incoming)).map(|body| body.to_vec().into())
     }
 }

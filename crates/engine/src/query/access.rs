@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use dayfly_model::Result;
 use dayfly_model::ttl::Cuts;
-use dayfly_sql::run::{After, Program};
+use dayfly_sql::run::{After, Program, Steps};
 use dayfly_storage::{Bucket, Direction, Error, KeyRange, Pair};
 
 use super::choose::{Way, stretch};
@@ -22,6 +22,18 @@ use crate::scope::Opened;
 /// How many keys are read at once, to begin with and at most.
 const CHUNK_MIN: usize = 16;
 const CHUNK_MAX: usize = 512;
+
+/// How many steps it is to read a key with its item, and to find the item of an entry.
+const KEY_STEPS: u64 = 2;
+const ITEM_STEPS: u64 = 10;
+
+/// What a query is carried out on.
+#[derive(Clone, Copy)]
+pub(super) struct Within<'a> {
+    pub(super) opened: &'a Opened,
+    pub(super) program: &'a Program,
+    pub(super) steps: &'a Steps<'a>,
+}
 
 /// An item that is alive.
 pub(super) struct Found {
@@ -65,8 +77,7 @@ impl Scope {
 impl<'a> Access<'a> {
     /// Goes a way through some ranges of keys, from where a page ended.
     pub(super) fn open(
-        opened: &'a Opened,
-        program: &'a Program,
+        within: Within<'a>,
         way: &Way,
         mut segments: Segments,
         start: &Place,
@@ -80,21 +91,19 @@ impl<'a> Access<'a> {
         }
         Ok(match way {
             Way::Nothing => Access::Nothing,
-            Way::Scan(_) => Access::Scan(Scan::new(opened, segments, start)?),
-            Way::Walk(span) => Access::Walk(Walk::new(opened, segments, stretch(span), start)?),
+            Way::Scan(_) => Access::Scan(Scan::new(within, segments, start)?),
+            Way::Walk(span) => Access::Walk(Walk::new(within, segments, stretch(span), start)?),
             Way::Numbers(set) => {
-                match Numbers::new(opened, segments.clone(), set, start)? {
+                match Numbers::new(within, segments.clone(), set, start)? {
                     Some(numbers) => Access::Numbers(numbers),
                     // The alternatives name too many items to be listed.
                     None if *start == Place::Start => {
-                        Access::Scan(Scan::new(opened, segments, start)?)
+                        Access::Scan(Scan::new(within, segments, start)?)
                     }
                     None => return Err(index_gone()),
                 }
             }
-            Way::Ordered(route) => {
-                Access::Ordered(Ordered::new(opened, program, segments, route, after)?)
-            }
+            Way::Ordered(route) => Access::Ordered(Ordered::new(within, segments, route, after)?),
         })
     }
 
@@ -132,9 +141,16 @@ impl<'a> Access<'a> {
 }
 
 /// The next entries that are alive, `limit` at most; none at the end.
-pub(super) fn next_alive(entries: &mut Entries<'_>, limit: usize) -> Result<Vec<Entry>> {
+pub(super) fn next_alive(
+    entries: &mut Entries<'_>,
+    limit: usize,
+    steps: &Steps<'_>,
+) -> Result<Vec<Entry>> {
     loop {
-        match entries.page(limit).map_err(storage_failed)? {
+        let before = entries.looked.keys;
+        let page = entries.page(limit).map_err(storage_failed)?;
+        steps.make(1 + entries.looked.keys - before)?;
+        match page {
             Some(alive) if alive.is_empty() => {}
             Some(alive) => return Ok(alive),
             None => return Ok(Vec::new()),
@@ -143,7 +159,14 @@ pub(super) fn next_alive(entries: &mut Entries<'_>, limit: usize) -> Result<Vec<
 }
 
 /// The item that an entry of the index is about.
-pub(super) fn load(opened: &Opened, bucket: Bucket, item: &ItemKey, docno: u64) -> Result<Record> {
+pub(super) fn load(
+    opened: &Opened,
+    bucket: Bucket,
+    item: &ItemKey,
+    docno: u64,
+    steps: &Steps<'_>,
+) -> Result<Record> {
+    steps.make(ITEM_STEPS)?;
     let found = opened.snapshot.get(bucket, item.record()).map_err(storage_failed)?;
     let record = found.map(Record::decode).transpose().map_err(storage_failed)?;
     record.filter(|record| record.docno == docno).ok_or_else(|| {
@@ -153,7 +176,7 @@ pub(super) fn load(opened: &Opened, bucket: Bucket, item: &ItemKey, docno: u64) 
 
 /// All items, in the order of their keys.
 pub(super) struct Scan<'a> {
-    opened: &'a Opened,
+    within: Within<'a>,
     /// What is still to be read.
     segments: VecDeque<(Bucket, KeyRange)>,
     cuts: Option<Cuts>,
@@ -165,7 +188,7 @@ pub(super) struct Scan<'a> {
 }
 
 impl<'a> Scan<'a> {
-    fn new(opened: &'a Opened, segments: Segments, start: &Place) -> Result<Self> {
+    fn new(within: Within<'a>, segments: Segments, start: &Place) -> Result<Self> {
         let mut segments: VecDeque<(Bucket, KeyRange)> = segments
             .into_iter()
             .flat_map(|(bucket, scope)| scope.0.into_iter().map(move |range| (bucket, range)))
@@ -186,7 +209,7 @@ impl<'a> Scan<'a> {
             _ => return Err(bad_token()),
         }
         let (read, looked) = (VecDeque::new(), Looked::default());
-        Ok(Scan { opened, segments, cuts: None, read, chunk: CHUNK_MIN, looked, resumes })
+        Ok(Scan { within, segments, cuts: None, read, chunk: CHUNK_MIN, looked, resumes })
     }
 
     fn next(&mut self) -> Result<Option<Found>> {
@@ -198,6 +221,7 @@ impl<'a> Scan<'a> {
                 return Ok(None);
             };
             self.looked.keys += 1;
+            self.within.steps.make(KEY_STEPS)?;
             let (Some((bucket, _)), Some(cuts)) = (self.segments.front(), self.cuts) else {
                 return Ok(None);
             };
@@ -215,10 +239,11 @@ impl<'a> Scan<'a> {
     /// Reads on. `false`: there is nothing more.
     fn fetch(&mut self) -> Result<bool> {
         while let Some((bucket, range)) = self.segments.front_mut() {
-            let snapshot = &*self.opened.snapshot;
+            let opened = self.within.opened;
+            let snapshot = &*opened.snapshot;
             if self.cuts.is_none() {
                 let policy = State::policy(&snapshot.head(*bucket)).map_err(storage_failed)?;
-                self.cuts = Some(policy.cuts(self.opened.now()));
+                self.cuts = Some(policy.cuts(opened.now()));
             }
             let pairs = snapshot
                 .scan(*bucket, range, Direction::Forward, self.chunk)
@@ -239,7 +264,7 @@ impl<'a> Scan<'a> {
 /// The items of a range of entries, bucket by bucket, in the order of the
 /// entries.
 pub(super) struct Walk<'a> {
-    opened: &'a Opened,
+    within: Within<'a>,
     stretch: Stretch,
     segments: VecDeque<(Bucket, Scope)>,
     entries: Option<Entries<'a>>,
@@ -252,13 +277,13 @@ pub(super) struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     fn new(
-        opened: &'a Opened,
+        within: Within<'a>,
         segments: Segments,
         stretch: Stretch,
         start: &Place,
     ) -> Result<Self> {
         let mut walk = Walk {
-            opened,
+            within,
             stretch,
             segments: segments.into(),
             entries: None,
@@ -284,7 +309,7 @@ impl<'a> Walk<'a> {
     }
 
     fn entries_of(&self, bucket: Bucket) -> Result<Entries<'a>> {
-        let snapshot = &*self.opened.snapshot;
+        let snapshot = &*self.within.opened.snapshot;
         Entries::new(snapshot, bucket, &self.stretch, Direction::Forward).map_err(storage_failed)
     }
 
@@ -304,7 +329,8 @@ impl<'a> Walk<'a> {
             }
             let here = (entry.value.to_vec(), entry.docno);
             let resumed = self.resumes.take().is_none_or(|resumes| resumes == here);
-            let record = load(self.opened, bucket, &entry.item, entry.docno)?;
+            let Within { opened, steps, .. } = self.within;
+            let record = load(opened, bucket, &entry.item, entry.docno, steps)?;
             let (path, (value, docno)) = (self.stretch.path, here);
             let at = Place::Entry { bucket, path, value, docno };
             return Ok(Some(Found { record, bucket, at, resumed }));
@@ -318,7 +344,7 @@ impl<'a> Walk<'a> {
             Some(entries) => entries,
             None => self.entries_of(bucket)?,
         };
-        let page = next_alive(&mut entries, self.chunk)?;
+        let page = next_alive(&mut entries, self.chunk, self.within.steps)?;
         self.chunk = (self.chunk * 2).min(CHUNK_MAX);
         if page.is_empty() {
             self.looked += entries.looked;
@@ -333,7 +359,7 @@ impl<'a> Walk<'a> {
 
 /// The items of a set, bucket by bucket, in the order of their numbers.
 pub(super) struct Numbers<'a> {
-    opened: &'a Opened,
+    within: Within<'a>,
     streams: VecDeque<(Bucket, Scope, Stream<'a>)>,
     next: u64,
     looked: Looked,
@@ -343,7 +369,7 @@ pub(super) struct Numbers<'a> {
 
 impl<'a> Numbers<'a> {
     fn new(
-        opened: &'a Opened,
+        within: Within<'a>,
         segments: Segments,
         set: &Set,
         start: &Place,
@@ -351,7 +377,7 @@ impl<'a> Numbers<'a> {
         let mut streams = VecDeque::new();
         let mut looked = Looked::default();
         for (bucket, scope) in segments {
-            match Stream::open(set, &*opened.snapshot, (bucket, &scope), &mut looked)? {
+            match Stream::open(set, within, (bucket, &scope), &mut looked)? {
                 Some(stream) => streams.push_back((bucket, scope, stream)),
                 None => return Ok(None),
             }
@@ -362,7 +388,7 @@ impl<'a> Numbers<'a> {
             Place::Item(..) | Place::Entry { .. } => return Err(bad_token()),
         };
         let next = resumes.unwrap_or(0);
-        Ok(Some(Numbers { opened, streams, next, looked, resumes }))
+        Ok(Some(Numbers { within, streams, next, looked, resumes }))
     }
 
     fn looked(&self) -> Looked {
@@ -382,7 +408,8 @@ impl<'a> Numbers<'a> {
             if scope.contains(&hit.item) {
                 let bucket = *bucket;
                 let resumed = self.resumes.take().is_none_or(|resumes| resumes == hit.docno);
-                let record = load(self.opened, bucket, &hit.item, hit.docno)?;
+                let Within { opened, steps, .. } = self.within;
+                let record = load(opened, bucket, &hit.item, hit.docno, steps)?;
                 let at = Place::Number(bucket, hit.docno);
                 return Ok(Some(Found { record, bucket, at, resumed }));
             }

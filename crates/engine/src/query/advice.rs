@@ -14,8 +14,9 @@
 
 use dayfly_model::Result;
 use dayfly_model::indexing::{CompositePath, Order, Step, path_text};
-use dayfly_sql::run::{IndexStep, OrderKey, Program, Sieve, Span};
+use dayfly_sql::run::{IndexStep, OrderKey, Sieve, Span};
 
+use super::access::Within;
 use super::choose::{Chooser, member_text};
 use super::needs::is_system;
 use super::said::Said;
@@ -35,12 +36,11 @@ type Member = (Vec<String>, Order);
 
 /// Which indexes a query uses, and which would help it.
 pub(super) fn advise(
-    opened: &Opened,
+    Within { opened, program, steps }: Within<'_>,
     index: &Index,
-    program: &Program,
     part: &Part,
 ) -> Result<IndexAdvice> {
-    let chooser = Chooser { opened, index, said: Said::nothing() };
+    let chooser = Chooser { opened, index, said: Said::nothing(), steps };
     let sieve = program.sieve();
     let mut advice = IndexAdvice::default();
     add_key(&mut advice, opened, part);

@@ -22,7 +22,7 @@ use dayfly_model::Result;
 use dayfly_model::indexing::rules::{Composite, VALUE_BYTES_MAX, path_id};
 use dayfly_model::indexing::{Order, Step, path_text};
 use dayfly_model::json::Path;
-use dayfly_sql::run::{IndexStep, OrderKey, Program, Sieve, Span, Style};
+use dayfly_sql::run::{IndexStep, OrderKey, Program, Sieve, Span, Steps, Style};
 use dayfly_storage::{Direction, KeyRange};
 
 use super::access::Segments;
@@ -125,6 +125,7 @@ pub(super) struct Chooser<'a> {
     pub(super) index: &'a Index,
     /// What the partition of the query says of its items.
     pub(super) said: Said,
+    pub(super) steps: &'a Steps<'a>,
 }
 
 impl Chooser<'_> {

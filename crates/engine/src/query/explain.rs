@@ -4,7 +4,7 @@
 //! The query is carried out, so that all figures are those of the page itself.
 
 use dayfly_model::charge::rounded;
-use dayfly_sql::run::{Held, Holds, Span};
+use dayfly_sql::run::{Held, Holds, Span, Steps};
 use dayfly_storage::{Direction, Figures};
 use serde_json::{Value, json};
 
@@ -23,8 +23,13 @@ const INDEXES_MAX: usize = 100;
 const CONDITION_MAX: usize = 1_000;
 
 /// Carries out the first page of a query, and says how.
-pub(crate) fn explain(shared: &Shared, opened: &Opened, asked: &QueryItems) -> Reply {
-    match run(shared, opened, asked) {
+pub(crate) fn explain(
+    shared: &Shared,
+    opened: &Opened,
+    asked: &QueryItems,
+    steps: &Steps<'_>,
+) -> Reply {
+    match run(shared, opened, asked, steps) {
         Ok(ran) => {
             let body = told(&ran, opened, &shared.store.figures()).to_string();
             Reply::ok(Success::new(200, body), opened.now(), ran.charge_ru).at(ran.place)

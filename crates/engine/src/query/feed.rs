@@ -2,7 +2,7 @@
 //! for each page.
 
 use dayfly_model::{ErrorKind, Result};
-use dayfly_sql::run::{Added, Limits, Page, Program};
+use dayfly_sql::run::{Added, Limits, Page, Program, Steps};
 use dayfly_sql::{Computed, Request};
 use serde_json::Value;
 
@@ -16,7 +16,7 @@ use crate::reply::{Reply, Success};
 use crate::{catalog, containers, databases, list, offers};
 
 /// Shows the resources that a query asks for.
-pub(crate) fn feed(clerk: &Clerk<'_>, asked: &QueryFeed) -> Reply {
+pub(crate) fn feed(clerk: &Clerk<'_>, asked: &QueryFeed, steps: &Steps<'_>) -> Reply {
     clerk.answer(|snapshot| {
         let (rid, name, resources) = match &asked.feed {
             Feed::Databases => (String::new(), "Databases", databases::all(snapshot)?),
@@ -37,7 +37,7 @@ pub(crate) fn feed(clerk: &Clerk<'_>, asked: &QueryFeed) -> Reply {
             }
             Feed::Offers => (String::new(), "Offers", offers::all(snapshot)?),
         };
-        let page = page(asked, &resources, catalog::now(snapshot))?;
+        let page = page(asked, &resources, catalog::now(snapshot), steps)?;
         let (rows, count, continuation) = page;
         let body = [
             format!("{{\"_rid\":\"{rid}\",\"{name}\":[").as_bytes(),
@@ -55,6 +55,7 @@ fn page(
     asked: &QueryFeed,
     resources: &[Value],
     now: dayfly_model::Timestamp,
+    steps: &Steps<'_>,
 ) -> Result<(Vec<u8>, usize, Option<String>)> {
     let request = Request::read(&asked.query)?;
     let program = Program::compile(&request, Computed::NONE)?;
@@ -67,7 +68,7 @@ fn page(
         None => (None, 0),
     };
     let limits = Limits { rows: list::limit(&asked.page), bytes: PAGE_BYTES_MAX };
-    let mut page = Page::new(&program, now, false, limits, resume, false);
+    let mut page = Page::new(&program, now, false, limits, resume, false, steps);
     let (finished, at) = if program.reads_items() {
         for (number, resource) in (0u64..).zip(resources) {
             if number < next || page.is_done() {

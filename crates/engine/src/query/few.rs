@@ -194,6 +194,7 @@ impl Chooser<'_> {
             let mut entries = Entries::new(snapshot, *bucket, &stretch, Direction::Forward)
                 .map_err(storage_failed)?;
             while let Some(page) = entries.page(limit.min(PAGE)).map_err(storage_failed)? {
+                self.steps.make(1 + page.len() as u64)?;
                 count += page.len();
                 if count >= limit || entries.looked.keys > looked_max {
                     return Ok(None);

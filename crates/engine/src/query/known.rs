@@ -53,7 +53,7 @@ pub(super) fn answer(
     }
     let Some(items) = knower.extremes(&facts, figures)? else { return Ok(None) };
     for (bucket, entry) in items {
-        let record = load(chooser.opened, bucket, &entry.item, entry.docno)?;
+        let record = load(chooser.opened, bucket, &entry.item, entry.docno, chooser.steps)?;
         figures.items += 1;
         figures.item_bytes += record.bytes();
         let row = Row::new(&record, &chooser.opened.container)?;
@@ -141,7 +141,7 @@ impl Knower<'_, '_> {
         for (bucket, scope) in self.segments {
             let mut entries = self.entries(*bucket, stretch, Direction::Forward)?;
             while others <= others_max {
-                let page = next_alive(&mut entries, CHUNK)?;
+                let page = next_alive(&mut entries, CHUNK, self.chooser.steps)?;
                 if page.is_empty() {
                     break;
                 }
@@ -244,7 +244,7 @@ impl Knower<'_, '_> {
         let scope = self.segments.iter().find(|(known, _)| *known == bucket);
         let mut entries = self.entries(bucket, stretch, direction)?;
         loop {
-            let page = next_alive(&mut entries, 16)?;
+            let page = next_alive(&mut entries, 16, self.chooser.steps)?;
             if page.is_empty() {
                 figures.entries += entries.looked.keys;
                 figures.dead += entries.looked.dead;

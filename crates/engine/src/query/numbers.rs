@@ -9,10 +9,10 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use dayfly_model::Result;
-use dayfly_sql::run::Span;
-use dayfly_storage::{Bucket, Direction, Snapshot};
+use dayfly_sql::run::{Span, Steps};
+use dayfly_storage::{Bucket, Direction};
 
-use super::access::{Scope, next_alive};
+use super::access::{self, Scope, next_alive};
 use super::choose::stretch;
 use crate::index::walk::{Entries, Entry, Looked, Stretch};
 use crate::keys::ItemKey;
@@ -51,7 +51,8 @@ pub(super) enum Stream<'a> {
     Point(Point<'a>),
     Listed(BTreeMap<u64, ItemKey>),
     All(Vec<Stream<'a>>),
-    Any(Vec<Stream<'a>>),
+    /// The steps are for going along all of them.
+    Any(Vec<Stream<'a>>, &'a Steps<'a>),
     Within(Box<Within<'a>>),
 }
 
@@ -60,14 +61,14 @@ impl<'a> Stream<'a> {
     /// `None`: a range names too many.
     pub(super) fn open(
         set: &Set,
-        snapshot: &'a dyn Snapshot,
+        on: access::Within<'a>,
         (bucket, scope): (Bucket, &Scope),
         looked: &mut Looked,
     ) -> Result<Option<Stream<'a>>> {
         let mut many = |sets: &[Set]| -> Result<Option<Vec<Stream<'a>>>> {
             let mut streams = Vec::with_capacity(sets.len());
             for set in sets {
-                match Stream::open(set, snapshot, (bucket, scope), looked)? {
+                match Stream::open(set, on, (bucket, scope), looked)? {
                     Some(stream) => streams.push(stream),
                     None => return Ok(None),
                 }
@@ -75,13 +76,13 @@ impl<'a> Stream<'a> {
             Ok(Some(streams))
         };
         Ok(match set {
-            Set::Point(span) => Some(Stream::Point(Point::new(stretch(span), snapshot, bucket))),
-            Set::Range(span) => list(&stretch(span), snapshot, bucket, looked)?.map(Stream::Listed),
+            Set::Point(span) => Some(Stream::Point(Point::new(stretch(span), on, bucket))),
+            Set::Range(span) => list(&stretch(span), on, bucket, looked)?.map(Stream::Listed),
             Set::All(sets) => many(sets)?.map(Stream::All),
-            Set::Any(sets) => many(sets)?.map(Stream::Any),
+            Set::Any(sets) => many(sets)?.map(|streams| Stream::Any(streams, on.steps)),
             Set::Within(set, key) => {
-                let set = Stream::open(set, snapshot, (bucket, scope), looked)?;
-                let key = Point::new(stretch(key), snapshot, bucket);
+                let set = Stream::open(set, on, (bucket, scope), looked)?;
+                let key = Point::new(stretch(key), on, bucket);
                 let within =
                     |set| Stream::Within(Box::new(Within { set, key, scope: scope.clone() }));
                 set.map(within)
@@ -98,7 +99,8 @@ impl<'a> Stream<'a> {
                 .next()
                 .map(|(docno, item)| Hit { docno: *docno, item: item.clone() })),
             Stream::All(streams) => all(streams, least),
-            Stream::Any(streams) => {
+            Stream::Any(streams, steps) => {
+                steps.make(streams.len() as u64)?;
                 let mut first: Option<Hit> = None;
                 for stream in streams {
                     if let Some(hit) = stream.seek(least)?
@@ -118,7 +120,9 @@ impl<'a> Stream<'a> {
         match self {
             Stream::Point(point) => point.looked,
             Stream::Listed(_) => Looked::default(),
-            Stream::All(streams) | Stream::Any(streams) => streams.iter().map(Stream::looked).sum(),
+            Stream::All(streams) | Stream::Any(streams, _) => {
+                streams.iter().map(Stream::looked).sum()
+            }
             Stream::Within(within) => [within.set.looked(), within.key.looked].into_iter().sum(),
         }
     }
@@ -163,15 +167,15 @@ fn all(streams: &mut [Stream<'_>], mut least: u64) -> Result<Option<Hit>> {
 
 fn list(
     stretch: &Stretch,
-    snapshot: &dyn Snapshot,
+    access::Within { opened, steps, .. }: access::Within<'_>,
     bucket: Bucket,
     looked: &mut Looked,
 ) -> Result<Option<BTreeMap<u64, ItemKey>>> {
-    let mut entries =
-        Entries::new(snapshot, bucket, stretch, Direction::Forward).map_err(storage_failed)?;
+    let mut entries = Entries::new(&*opened.snapshot, bucket, stretch, Direction::Forward)
+        .map_err(storage_failed)?;
     let mut listed = BTreeMap::new();
     loop {
-        let page = next_alive(&mut entries, CHUNK * 8)?;
+        let page = next_alive(&mut entries, CHUNK * 8, steps)?;
         let is_end = page.is_empty();
         listed.extend(page.into_iter().map(|entry| (entry.docno, entry.item)));
         if is_end || listed.len() > LISTED_MAX {
@@ -184,7 +188,7 @@ fn list(
 /// The items with one value.
 pub(super) struct Point<'a> {
     stretch: Stretch,
-    snapshot: &'a dyn Snapshot,
+    on: access::Within<'a>,
     bucket: Bucket,
     read: VecDeque<Entry>,
     /// From where on nothing was read yet; `None`: there is nothing more.
@@ -193,9 +197,9 @@ pub(super) struct Point<'a> {
 }
 
 impl<'a> Point<'a> {
-    fn new(stretch: Stretch, snapshot: &'a dyn Snapshot, bucket: Bucket) -> Point<'a> {
+    fn new(stretch: Stretch, on: access::Within<'a>, bucket: Bucket) -> Point<'a> {
         let (read, looked) = (VecDeque::new(), Looked::default());
-        Point { stretch, snapshot, bucket, read, next: Some(0), looked }
+        Point { stretch, on, bucket, read, next: Some(0), looked }
     }
 
     fn seek(&mut self, least: u64) -> Result<Option<Hit>> {
@@ -211,12 +215,13 @@ impl<'a> Point<'a> {
 
     fn fetch(&mut self, from: u64) -> Result<()> {
         let stretch = &self.stretch;
-        let mut entries = Entries::new(self.snapshot, self.bucket, stretch, Direction::Forward)
+        let snapshot = &*self.on.opened.snapshot;
+        let mut entries = Entries::new(snapshot, self.bucket, stretch, Direction::Forward)
             .map_err(storage_failed)?;
         if let Some(before) = from.checked_sub(1) {
             entries = entries.after(stretch, &stretch.start, before);
         }
-        let page = next_alive(&mut entries, CHUNK)?;
+        let page = next_alive(&mut entries, CHUNK, self.on.steps)?;
         self.looked += entries.looked;
         self.next = page.last().map(|entry| entry.docno + 1);
         self.read = page.into();

@@ -11,10 +11,10 @@ use std::collections::VecDeque;
 use dayfly_model::Result;
 use dayfly_model::indexing::rules::Composite;
 use dayfly_model::indexing::terms::first_value;
-use dayfly_sql::run::{After, OrderKey, Program};
+use dayfly_sql::run::{After, OrderKey};
 use dayfly_storage::{Bucket, Direction, KeyRange};
 
-use super::access::{Found, Scope, Segments, load, next_alive};
+use super::access::{Found, Scope, Segments, Within, load, next_alive};
 use super::choose::Route;
 use super::item::Row;
 use super::token::Place;
@@ -22,7 +22,6 @@ use crate::index::walk::{Entries, Entry, Looked};
 use crate::keys::ItemKey;
 use crate::record::Record;
 use crate::reply::storage_failed;
-use crate::scope::Opened;
 
 /// How many entries are read at once, to begin with and at most.
 const CHUNK_MIN: usize = 16;
@@ -38,8 +37,7 @@ pub(super) struct Ordered<'a> {
 
 /// Those of one bucket.
 struct Lane<'a> {
-    opened: &'a Opened,
-    program: &'a Program,
+    within: Within<'a>,
     bucket: Bucket,
     /// Which items are meant.
     scope: Scope,
@@ -63,12 +61,12 @@ struct Ready {
 impl<'a> Ordered<'a> {
     /// The items of some ranges of keys along a route, from where a page ended.
     pub(super) fn new(
-        opened: &'a Opened,
-        program: &'a Program,
+        within: Within<'a>,
         segments: Segments,
         route: &Route,
         after: Option<&After>,
     ) -> Result<Ordered<'a>> {
+        let Within { opened, program, .. } = within;
         let mut lanes = Vec::new();
         for (bucket, scope) in segments {
             let mut route = route.clone();
@@ -83,8 +81,7 @@ impl<'a> Ordered<'a> {
                 entries = entries.after(&route.stretch, &value, docno);
             }
             lanes.push(Lane {
-                opened,
-                program,
+                within,
                 bucket,
                 scope,
                 entries,
@@ -116,7 +113,7 @@ impl<'a> Ordered<'a> {
         let Some(ready) = lane.ready.pop_front() else { return Ok(None) };
         let record = match ready.record {
             Some(record) => record,
-            None => load(lane.opened, lane.bucket, &ready.item, ready.docno)?,
+            None => lane.load(&ready.item, ready.docno)?,
         };
         Ok(Some(Found { record, bucket: lane.bucket, at: Place::Start, resumed: true }))
     }
@@ -125,6 +122,10 @@ impl<'a> Ordered<'a> {
 impl Lane<'_> {
     fn front(&self) -> Option<(&[u8], u64)> {
         self.ready.front().map(|ready| (&*ready.key, self.bucket.0))
+    }
+
+    fn load(&self, item: &ItemKey, docno: u64) -> Result<Record> {
+        load(self.within.opened, self.bucket, item, docno, self.within.steps)
     }
 
     /// Sees to it that the next item is ready, if there is one.
@@ -144,7 +145,7 @@ impl Lane<'_> {
 
     fn next_entry(&mut self) -> Result<Option<Entry>> {
         if self.read.is_empty() {
-            self.read = next_alive(&mut self.entries, self.chunk)?.into();
+            self.read = next_alive(&mut self.entries, self.chunk, self.within.steps)?.into();
             self.chunk = (self.chunk * 2).min(CHUNK_MAX);
         }
         Ok(self.read.pop_front())
@@ -166,10 +167,11 @@ impl Lane<'_> {
                 break;
             }
             if self.scope.contains(&entry.item) {
-                let record = load(self.opened, self.bucket, &entry.item, entry.docno)?;
-                let row = Row::new(&record, &self.opened.container)?;
-                let key = self.program.sort_key(&row)?;
-                let falls = self.program.order().first().is_some_and(OrderKey::descends);
+                let record = self.load(&entry.item, entry.docno)?;
+                let Within { opened, program, steps } = self.within;
+                let row = Row::new(&record, &opened.container)?;
+                let key = program.sort_key(&row, steps)?;
+                let falls = program.order().first().is_some_and(OrderKey::descends);
                 let tie = if falls { !entry.docno } else { entry.docno };
                 run.push((key, tie, entry.docno, entry.item));
             }

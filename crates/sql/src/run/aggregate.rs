@@ -10,7 +10,10 @@
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 
+use dayfly_model::Result;
 use dayfly_model::value::{Type, Value, order};
+
+use super::budget::Run;
 
 /// What is made of the values of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,19 +161,34 @@ pub(super) struct Groups {
 
 impl Groups {
     /// The group with these keys, and how many bytes it costs if it is new.
-    pub(super) fn find(&mut self, keys: Vec<Value>, kinds: &[Kind]) -> (Option<&mut Group>, usize) {
+    pub(super) fn find(
+        &mut self,
+        keys: Vec<Value>,
+        kinds: &[Kind],
+        run: &Run<'_>,
+    ) -> Result<(Option<&mut Group>, usize)> {
         let mut key = Vec::new();
         for value in &keys {
             order::write(value, &mut key);
         }
+        run.pass(key.len())?;
         if let Some(at) = self.known.get(&key) {
-            return (self.groups.get_mut(*at), 0);
+            return Ok((self.groups.get_mut(*at), 0));
         }
         let bytes = 2 * kept(&key) + 64 * kinds.len();
+        self.add(key, keys, kinds);
+        Ok((self.groups.last_mut(), bytes))
+    }
+
+    /// The one group of a query that has no keys.
+    pub(super) fn start(&mut self, kinds: &[Kind]) {
+        self.add(Vec::new(), Vec::new(), kinds);
+    }
+
+    fn add(&mut self, key: Vec<u8>, keys: Vec<Value>, kinds: &[Kind]) {
         self.known.insert(key, self.groups.len());
         let tallies = kinds.iter().map(|kind| Tally::new(*kind)).collect();
         self.groups.push(Group { keys, tallies });
-        (self.groups.last_mut(), bytes)
     }
 
     /// How many there are.

@@ -13,7 +13,7 @@ use dayfly_model::value::{Value, order};
 use dayfly_model::{Error, Result, Timestamp};
 
 use super::aggregate::Kind;
-use super::budget::{Run, refused};
+use super::budget::{Free, Run, Steps, refused};
 use super::evaluate::Scope;
 use super::extract::{Fields, Step};
 use super::program::{Code, OrderKey, Program, Select, Source};
@@ -682,7 +682,8 @@ fn folded(code: Code) -> Code {
         return code;
     }
     // The setting is not asked for by any of these.
-    let run = Run::new(Setting { now: Timestamp(0), plane: false }, 0);
+    let steps = Steps::new(&Free);
+    let run = Run::new(Setting { now: Timestamp(0), plane: false }, 0, &steps);
     let scope = Scope { run: &run, item: None, bound: None, group: None };
     let value = code.eval(&scope).map(std::borrow::Cow::into_owned);
     value.map_or(code, Code::Constant)

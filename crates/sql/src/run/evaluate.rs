@@ -32,7 +32,7 @@ pub(super) struct Loaded<'a> {
 
 impl<'a> Loaded<'a> {
     /// An item with all fields of a program.
-    pub(super) fn read(fields: &Fields, item: &'a dyn Item, run: &Run) -> Result<Self> {
+    pub(super) fn read(fields: &Fields, item: &'a dyn Item, run: &Run<'_>) -> Result<Self> {
         let mut loaded = Loaded::stored(fields, item)?;
         fields.computed().iter().try_for_each(|computed| loaded.compute(computed, run))?;
         Ok(loaded)
@@ -44,7 +44,7 @@ impl<'a> Loaded<'a> {
     }
 
     /// Adds the fields of a computed property.
-    pub(super) fn compute(&mut self, computed: &Computed, run: &Run) -> Result<()> {
+    pub(super) fn compute(&mut self, computed: &Computed, run: &Run<'_>) -> Result<()> {
         let scope = Scope { run, item: Some(self), bound: None, group: None };
         let value = computed.code.eval(&scope)?.into_owned();
         computed.take(&storable(value), &mut self.fields);
@@ -92,7 +92,7 @@ pub(super) struct Bound<'a> {
 /// A row: the item, what its sources are bound to, and its group.
 #[derive(Clone, Copy)]
 pub(super) struct Scope<'a> {
-    pub(super) run: &'a Run,
+    pub(super) run: &'a Run<'a>,
     pub(super) item: Option<&'a Loaded<'a>>,
     pub(super) bound: Option<&'a Bound<'a>>,
     pub(super) group: Option<&'a GroupValues>,
@@ -185,6 +185,7 @@ fn write_members(members: &[(String, Code)], scope: &Scope<'_>, out: &mut Vec<u8
     out.push(b'{');
     let mut first = true;
     for (name, code) in members {
+        scope.run.step()?;
         let start = out.len();
         if !first {
             out.push(b',');
@@ -234,6 +235,7 @@ fn indexed<'a>(of: &'a Value, index: &Value) -> &'a Value {
 fn array<'a>(values: &'a [Code], scope: &Scope<'a>) -> Evaluated<'a> {
     let mut array = Vec::with_capacity(values.len());
     for value in values {
+        scope.run.step()?;
         let value = value.eval(scope)?;
         if value.is_defined() {
             scope.run.make(size(&value))?;
@@ -246,6 +248,7 @@ fn array<'a>(values: &'a [Code], scope: &Scope<'a>) -> Evaluated<'a> {
 fn object<'a>(members: &'a [(String, Code)], scope: &Scope<'a>) -> Evaluated<'a> {
     let mut object = Vec::with_capacity(members.len());
     for (name, value) in members {
+        scope.run.step()?;
         let value = value.eval(scope)?;
         if value.is_defined() {
             scope.run.make(name.len() + size(&value))?;
@@ -258,6 +261,7 @@ fn object<'a>(members: &'a [(String, Code)], scope: &Scope<'a>) -> Evaluated<'a>
 /// `a ?? b`
 fn first_defined<'a>(operands: &'a [Code], scope: &Scope<'a>) -> Evaluated<'a> {
     for operand in operands {
+        scope.run.step()?;
         let value = operand.eval(scope)?;
         if value.is_defined() {
             return Ok(value);
@@ -270,7 +274,9 @@ fn first_defined<'a>(operands: &'a [Code], scope: &Scope<'a>) -> Evaluated<'a> {
 fn chain<'a>(first: &'a Code, rest: &'a [(Operator, Code)], scope: &Scope<'a>) -> Evaluated<'a> {
     let mut value = first.eval(scope)?;
     for (operator, operand) in rest {
-        value = Cow::Owned(binary(*operator, &value, &*operand.eval(scope)?));
+        let operand = operand.eval(scope)?;
+        scope.run.steps.make(1 + weight(&value).min(weight(&operand)) as u64)?;
+        value = Cow::Owned(binary(*operator, &value, &operand));
         scope.run.make(value.as_str().map_or(0, str::len))?;
     }
     Ok(value)
@@ -335,6 +341,7 @@ fn call<'a>(body: Body, arguments: &'a [Code], scope: &Scope<'a>) -> Evaluated<'
     }
     let cost = values.iter().map(|value| weight(value)).sum::<usize>();
     scope.run.work(1 + cost)?;
+    scope.run.steps.make(body.effort(&values))?;
     body.call(&scope.run.setting, &values).map(Cow::Owned).map_err(|sentence| refused(&sentence))
 }
 
@@ -353,6 +360,7 @@ fn weight(value: &Value) -> usize {
 fn logical<'a>(operands: &'a [Code], decisive: bool, scope: &Scope<'a>) -> Evaluated<'a> {
     let mut known = true;
     for operand in operands {
+        scope.run.step()?;
         match &*operand.eval(scope)? {
             Value::Bool(truth) if *truth == decisive => return own(decisive),
             Value::Bool(_) => {}

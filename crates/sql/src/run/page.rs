@@ -13,7 +13,7 @@ use dayfly_model::{Result, Timestamp};
 
 use super::Item;
 use super::aggregate::{GroupValues, Groups, kept};
-use super::budget::{Run, refused};
+use super::budget::{Run, Steps, refused};
 use super::evaluate::{Bound, Loaded, Scope};
 use super::place::{AFTER_MAX, After, Gate, SortPlace, may_follow, sort_key};
 use super::program::{Program, Style};
@@ -96,7 +96,7 @@ pub enum Holds {
 pub struct Page<'p> {
     program: &'p Program,
     limits: Limits,
-    run: Run,
+    run: Run<'p>,
     resume: Resume,
     rows: Vec<u8>,
     count: usize,
@@ -129,6 +129,7 @@ impl<'p> Page<'p> {
         limits: Limits,
         resume: Option<Resume>,
         ordered: bool,
+        steps: &'p Steps<'p>,
     ) -> Self {
         let start = || Resume { skip: program.skip, take: program.take, ..Resume::default() };
         let gathered = match program.outermost_style() {
@@ -143,7 +144,7 @@ impl<'p> Page<'p> {
         Page {
             program,
             limits,
-            run: Run::new(Setting { now, plane }, RandomState::new().hash_one(0u8)),
+            run: Run::new(Setting { now, plane }, RandomState::new().hash_one(0u8), steps),
             resume: resume.unwrap_or_else(start),
             rows: Vec::new(),
             count: 0,
@@ -159,11 +160,6 @@ impl<'p> Page<'p> {
         self.resume.rows_done = 0;
     }
 
-    /// How much work was done so far.
-    pub fn work_done(&self) -> u64 {
-        self.run.work_done()
-    }
-
     /// Whether no row is left to come, before any item was looked at.
     pub fn is_done(&self) -> bool {
         self.resume.take == Some(0)
@@ -173,6 +169,8 @@ impl<'p> Page<'p> {
     /// same sort values.
     pub fn add(&mut self, item: &dyn Item, tie: (u64, u64)) -> Result<Added> {
         self.run.next_item();
+        self.run.step()?;
+        self.run.pass(item.text().len())?;
         let tie = self.program.tie(tie);
         let loaded = Loaded::read(&self.program.fields, item, &self.run)?;
         self.add_rows(Some(&loaded), tie)
@@ -229,6 +227,7 @@ impl<'p> Page<'p> {
                 }
                 Gathered::Distinct(seen, found) => {
                     let key = order::key(&*select.projection.eval(row)?);
+                    row.run.pass(key.len())?;
                     let place = (sort_key(program, row)?, tie, place);
                     add_distinct(seen, found, key, place, program, row)?;
                 }
@@ -270,7 +269,7 @@ impl<'p> Page<'p> {
     /// The page ends after this item, which was added, although there may be more
     /// of them: `false` if it cannot end there.
     pub fn cut_after(&mut self, item: &dyn Item, tie: (u64, u64)) -> Result<bool> {
-        let key = self.program.sort_key(item)?;
+        let key = self.program.sort_key(item, self.run.steps)?;
         let place = (key, self.program.tie(tie), u64::MAX);
         // A page that ended where it started would come again and again.
         if place.0.len() > AFTER_MAX || !may_follow(self.resume.after.as_ref(), &place) {
@@ -343,6 +342,7 @@ impl<'p> Page<'p> {
             let rows = stage.finish(&self.run)?;
             for (number, value) in (0..).zip(&rows) {
                 self.run.next_item();
+                self.run.step()?;
                 let bound = Bound { value, outer: None };
                 if let Some(next) = stages.peek_mut() {
                     let run = &self.run;
@@ -359,6 +359,7 @@ impl<'p> Page<'p> {
         let mut seen = HashSet::new();
         for group in groups.into_values() {
             self.run.next_item();
+            self.run.step()?;
             if self.program.distinct {
                 let scope = Scope { run: &self.run, item: None, bound: None, group: Some(&group) };
                 let value = self.program.select.projection.eval(&scope)?;
@@ -448,6 +449,7 @@ fn stream(
         rows.push(b',');
     }
     let defined = program.select.projection.write(row, rows)?;
+    row.run.pass(rows.len() - before)?;
     if !defined || resume.skip > 0 {
         rows.truncate(before);
         resume.skip -= u64::from(defined);
@@ -479,6 +481,7 @@ fn insert(
     if !program.select.projection.write(row, &mut text)? {
         return Ok(false);
     }
+    row.run.pass(text.len())?;
     row.run.keep(kept(&text) + place.0.len())?;
     sorted.insert(place, text);
     if full && let Some((place, text)) = sorted.pop_last() {
@@ -507,6 +510,7 @@ fn add_distinct(
     }
     let mut text = Vec::new();
     if program.select.projection.write(row, &mut text)? {
+        row.run.pass(text.len())?;
         row.run.keep(kept(&key) + kept(&text) + 2 * place.0.len())?;
         seen.insert(key, place.clone());
         found.insert(place, text);

@@ -11,7 +11,7 @@ use dayfly_model::value::{Value, order};
 use dayfly_model::{Result, Timestamp};
 
 use super::Item;
-use super::budget::{Run, refused};
+use super::budget::{Run, Steps, refused};
 use super::evaluate::{Loaded, Scope};
 use super::page::Resume;
 use super::program::{OrderKey, Program, Style};
@@ -140,8 +140,8 @@ impl Program {
 
     /// The sort values of an item, as bytes in their order, where they are the
     /// same for all its rows.
-    pub fn sort_key(&self, item: &dyn Item) -> Result<Vec<u8>> {
-        let run = Run::new(Setting { now: Timestamp(0), plane: false }, 0);
+    pub fn sort_key(&self, item: &dyn Item, steps: &Steps<'_>) -> Result<Vec<u8>> {
+        let run = Run::new(Setting { now: Timestamp(0), plane: false }, 0, steps);
         let loaded = Loaded::read(&self.fields, item, &run)?;
         sort_key(self, &Scope { run: &run, item: Some(&loaded), bound: None, group: None })
     }
@@ -159,6 +159,7 @@ pub(super) fn sort_key(program: &Program, row: &Scope<'_>) -> Result<Vec<u8>> {
     for member in &program.order {
         member.write(&*member.code.eval(row)?, &mut key);
     }
+    row.run.pass(key.len())?;
     Ok(key)
 }
 

@@ -31,6 +31,7 @@ impl Select {
 
     fn join(&self, sources: &[Source], scope: &Scope<'_>, take: Taker<'_>) -> Result<Flow> {
         let Some((source, rest)) = sources.split_first() else {
+            scope.run.step()?;
             return if self.passes(scope)? { take(scope) } else { Ok(Flow::More) };
         };
         let mut bind = |value: &Value| {
@@ -70,6 +71,7 @@ impl Select {
             }
             if self.distinct {
                 let key = order::key(&value);
+                scope.run.pass(key.len())?;
                 scope.run.keep(kept(&key))?;
                 if !seen.insert(key) {
                     return Ok(Flow::More);
@@ -83,6 +85,7 @@ impl Select {
         let mut groups = self.groups();
         self.each(scope, &mut |row| self.add_to_group(row, &mut groups).map(|()| Flow::More))?;
         for group in groups.into_values() {
+            scope.run.step()?;
             let scope = Scope { group: Some(&group), ..*scope };
             if take_new(self.projection.eval(&scope)?)? == Flow::Enough {
                 return Ok(Flow::Enough);
@@ -95,7 +98,7 @@ impl Select {
     pub(super) fn groups(&self) -> Groups {
         let mut groups = Groups::default();
         if self.group_by.is_empty() {
-            groups.find(Vec::new(), &self.kinds());
+            groups.start(&self.kinds());
         }
         groups
     }
@@ -110,7 +113,7 @@ impl Select {
         for key in &self.group_by {
             keys.push(key.eval(row)?.into_owned());
         }
-        let (group, bytes) = groups.find(keys, &self.kinds());
+        let (group, bytes) = groups.find(keys, &self.kinds(), row.run)?;
         row.run.keep(bytes)?;
         let Some(group) = group else { return Ok(()) };
         for ((_, code), tally) in self.aggregates.iter().zip(&mut group.tallies) {

@@ -96,10 +96,11 @@ impl<'p> Gathering<'p> {
     }
 
     /// Its rows.
-    pub(super) fn finish(mut self, run: &Run) -> Result<Vec<Value>> {
+    pub(super) fn finish(mut self, run: &Run<'_>) -> Result<Vec<Value>> {
         let select = &self.stage.select;
         if select.is_grouped() {
             for group in std::mem::take(&mut self.groups).into_values() {
+                run.step()?;
                 let scope = Scope { run, item: None, bound: None, group: Some(&group) };
                 let value = select.projection.eval(&scope)?;
                 keep(value, select.distinct, &mut self.seen, &mut self.values, run)?;
@@ -122,12 +123,13 @@ fn keep(
     distinct: bool,
     seen: &mut HashSet<Vec<u8>>,
     values: &mut Vec<Value>,
-    run: &Run,
+    run: &Run<'_>,
 ) -> Result<()> {
     if !value.is_defined() {
         return Ok(());
     }
     let key = order::key(&value);
+    run.pass(key.len())?;
     run.keep(kept(&key))?;
     if distinct {
         run.keep(kept(&key))?;

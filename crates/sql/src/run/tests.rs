@@ -72,7 +72,8 @@ fn page_of(
 ) -> Result<(Vec<Json>, Option<Start>), Error> {
     let limits = Limits { rows, bytes: 4 << 20 };
     let (from, resume) = start.map_or((0, None), |(from, resume)| (from, Some(resume)));
-    let mut page = Page::new(program, Timestamp(1000), false, limits, resume, ordered);
+    let steps = Steps::new(&Free);
+    let mut page = Page::new(program, Timestamp(1000), false, limits, resume, ordered, &steps);
     let mut stopped = 0;
     if program.reads_items() {
         for (place, document) in documents.iter().enumerate().skip(from) {

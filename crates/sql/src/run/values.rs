@@ -10,7 +10,7 @@ use dayfly_model::value::Value;
 use dayfly_model::{Result, Timestamp};
 
 use super::Item;
-use super::budget::Run;
+use super::budget::{Free, Run, Steps};
 use super::compile::Compiler;
 use super::evaluate::Loaded;
 use super::extract::Fields;
@@ -43,7 +43,8 @@ impl Values {
             return Vec::new();
         }
         let text = Text(text);
-        let run = Run::new(Setting { now: Timestamp(0), plane: false }, 0);
+        let steps = Steps::new(&Free);
+        let run = Run::new(Setting { now: Timestamp(0), plane: false }, 0, &steps);
         // Whoever derives the other terms of a text tells that it is damaged.
         let Ok(mut loaded) = Loaded::stored(&self.fields, &text) else { return Vec::new() };
         for computed in self.fields.computed() {
