@@ -101,7 +101,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Replayed<S> {
 /// While a request is being answered, hyper looks whether the client is gone, and the
 /// end of what it sends would be that. But who has nothing more to say may still want
 /// the answer. So the end is told to the request, which may give up what takes long,
-/// and hyper learns of it when the answer was sent.
+/// and hyper learns of it when the answer was sent. hyper may also look when a request
+/// is whole and nobody has begun with it; so it always learns of the end one look late.
 ///
 /// After a refusal the client may still be sending. A socket that is closed
 /// with unread bytes is reset, and the answer is lost; so [`AsyncWrite::poll_shutdown`]
@@ -113,15 +114,23 @@ pub(crate) struct Watched<S> {
     refusal: Bytes,
     sent_end: bool,
     discarded: usize,
-    /// The client has sent its last byte, and hyper was not told yet; who is to be
-    /// woken when it can be.
-    end: Option<Waker>,
+    /// The client has sent its last byte.
+    is_silent: bool,
+    /// Who is to be woken when hyper may learn of it.
+    woken: Option<Waker>,
 }
 
 impl<S> Watched<S> {
     pub(crate) fn new(stream: S, visit: Arc<Visit>) -> Self {
-        let (refusal, sent_end, discarded, end) = (Bytes::new(), false, 0, None);
-        Watched { stream, visit, refusal, sent_end, discarded, end }
+        Watched {
+            stream,
+            visit,
+            refusal: Bytes::new(),
+            sent_end: false,
+            discarded: 0,
+            is_silent: false,
+            woken: None,
+        }
     }
 
     /// Says `error` instead of what hyper would have said, and nothing after it.
@@ -176,17 +185,21 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        if self.end.is_some() && self.visit.owes_answer() {
-            self.end = Some(cx.waker().clone());
-            return Poll::Pending;
+        if self.is_silent {
+            if self.visit.owes_answer() {
+                self.visit.falls_silent();
+                self.woken = Some(cx.waker().clone());
+                return Poll::Pending;
+            }
+            return Poll::Ready(Ok(()));
         }
         let before = buffer.filled().len();
         let room = buffer.remaining();
         let outcome = Pin::new(&mut self.stream).poll_read(cx, buffer);
         let is_end = matches!(outcome, Poll::Ready(Ok(()))) && buffer.filled().len() == before;
-        if is_end && room > 0 && self.visit.owes_answer() {
-            self.visit.falls_silent();
-            self.end = Some(cx.waker().clone());
+        if is_end && room > 0 {
+            self.is_silent = true;
+            cx.waker().wake_by_ref();
             return Poll::Pending;
         }
         if buffer.filled().len() > before && self.visit.progress().phase() == Phase::Idle {
@@ -270,7 +283,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Watched<S> {
         ready!(self.poll_refusal(cx))?;
         ready!(Pin::new(&mut self.stream).poll_flush(cx))?;
         if self.visit.has_answered()
-            && let Some(waker) = self.end.take()
+            && let Some(waker) = self.woken.take()
         {
             waker.wake();
         }

@@ -34,7 +34,7 @@ use crate::reply::Reply;
 use crate::{Shared, stopped};
 
 /// How many queries may wait in each lane.
-const WAITING_MAX: usize = 1024;
+pub(crate) const WAITING_MAX: usize = 1024;
 
 /// How many threads a lane has at most.
 const THREADS_MAX: usize = 16;
@@ -138,7 +138,7 @@ struct State {
 }
 
 impl Lanes {
-    /// Starts the threads.
+    /// Starts as many threads as the machine is good for.
     pub(crate) fn open(shared: &Arc<Shared>) -> Result<Lanes> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         // The slow lane leaves a core to others where there is more than one.
@@ -146,8 +146,17 @@ impl Lanes {
             quick: cores.clamp(2, THREADS_MAX),
             slow: (cores * 3 / 4).clamp(1, THREADS_MAX),
         };
+        Lanes::with(shared, places, shared.settings.query_steps)
+    }
+
+    /// Lanes with so many places.
+    pub(crate) fn with(
+        shared: &Arc<Shared>,
+        places: ByLane<usize>,
+        steps: QuerySteps,
+    ) -> Result<Lanes> {
         let road = Arc::new(Road {
-            steps: shared.settings.query_steps,
+            steps,
             places,
             state: Mutex::default(),
             turn: Condvar::new(),

@@ -4,6 +4,7 @@ mod churn;
 mod clocks;
 mod computed;
 mod index;
+mod lanes;
 mod model;
 mod purge;
 mod queries;

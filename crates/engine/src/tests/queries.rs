@@ -5,7 +5,8 @@
 //! expired, some purged, while the policy of the first one changes now and then.
 //! Some properties are computed, and not always in the same way.
 //! Queries are asked in one page and in many; rows must be the same, and in the
-//! same order where there is one. Some are asked of each part of a container by
+//! same order where there is one. In some worlds a page ends after nearly no work.
+//! Some are asked of each part of a container by
 //! itself, and what a client makes of the parts must be the whole. Some are asked
 //! while items are written between their pages: then what nobody touched must come
 //! exactly once.

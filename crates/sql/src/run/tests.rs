@@ -8,6 +8,7 @@ use crate::{Computed, Request};
 
 mod computed;
 mod hostile;
+mod leash;
 mod paging;
 mod sieve;
 

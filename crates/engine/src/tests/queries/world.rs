@@ -28,7 +28,7 @@ use crate::operation::{
     Replacement, WriteItem,
 };
 use crate::reply::Success;
-use crate::{Engine, EngineSettings};
+use crate::{Engine, EngineSettings, QuerySteps};
 
 /// The containers: with an index, and without.
 pub(super) const SIDES: [&str; 2] = ["indexed", "bare"];
@@ -65,14 +65,25 @@ pub(super) struct World {
     pub(super) layout: Layout,
 }
 
+/// In some worlds nearly no work is enough for a page, and nearly no query is quick. It
+/// is not drawn, so that all else in a world of old is as it was.
+fn steps(random: &Random) -> QuerySteps {
+    let page = [QuerySteps::USUAL.page, 100, 0][usize::try_from(random.0 % 3).unwrap()];
+    QuerySteps { quick: page.min(QuerySteps::USUAL.quick), page, ..QuerySteps::USUAL }
+}
+
 impl World {
     pub(super) fn new(random: &mut Random) -> World {
         let wall = Arc::new(HandWall::at(1000));
         let options = LocalOptions { wall: Arc::clone(&wall) as _, ..LocalOptions::default() };
         let store = Arc::new(Local::on(Memory::default(), options).unwrap());
         let slices = random.pick(&[1, 4]);
-        let settings =
-            EngineSettings { slices, lenient_order_by: true, ..EngineSettings::default() };
+        let settings = EngineSettings {
+            slices,
+            lenient_order_by: true,
+            query_steps: steps(random),
+            ..EngineSettings::default()
+        };
         let engine = Engine::open(store, settings).unwrap();
         let default = random.pick(&[None, Some(-1), Some(30)]);
         let policy = random.policy();
