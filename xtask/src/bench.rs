@@ -9,6 +9,7 @@
 //! purge    expired items removed a second, against bare fjall removing the same keys
 //! beside   latency of writes with and without a purge beside them
 //! wide     latency of small writes beside those of items with very many properties
+//! cancel   latency of reads and small queries beside heavy ones that nobody waits for
 //! query    CPU of queries, against point reads, other sizes and a bare loop; their memory
 //! ```
 //!
@@ -18,6 +19,7 @@
 
 pub(crate) mod bare;
 mod beside;
+mod cancel;
 mod create;
 mod fill;
 mod item;
@@ -67,10 +69,11 @@ enum Name {
     Purge,
     Beside,
     Wide,
+    Cancel,
     Query,
 }
 
-const ALL: [Name; 9] = [
+const ALL: [Name; 10] = [
     Name::Start,
     Name::Read,
     Name::Create,
@@ -79,6 +82,7 @@ const ALL: [Name; 9] = [
     Name::Purge,
     Name::Beside,
     Name::Wide,
+    Name::Cancel,
     Name::Query,
 ];
 
@@ -113,6 +117,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             Name::Purge => purge::run(&bench)?,
             Name::Beside => beside::run(&bench)?,
             Name::Wide => wide::run(&bench)?,
+            Name::Cancel => cancel::run(&bench)?,
             Name::Query => query::run(&bench, options.items)?,
         };
         println!("\n{}", report.table());

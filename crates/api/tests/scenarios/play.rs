@@ -6,6 +6,7 @@ use std::path::Path;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
+use dayfly_engine::QuerySteps;
 use http::Response;
 use serde_json::{Map, Value};
 
@@ -41,6 +42,9 @@ pub(crate) fn script(path: &Path, engine: Engine) -> Result<(), String> {
             Act::OneBucket => engine = engine.with_one_bucket(),
             Act::ChangeDelay(seconds) => mode.engine.change_delay_seconds = seconds,
             Act::ChangeGuard(percent) => mode.engine.change_guard_percent = Some(percent),
+            Act::QuerySteps { page, whole } => {
+                mode.engine.query_steps = QuerySteps { page, whole, ..QuerySteps::USUAL };
+            }
             Act::NoTestClock => mode.no_test_clock = true,
             _ => {}
         }
@@ -81,6 +85,7 @@ impl Player {
             | Act::OneBucket
             | Act::ChangeDelay(_)
             | Act::ChangeGuard(_)
+            | Act::QuerySteps { .. }
             | Act::NoTestClock => {}
             Act::Clock(second) => self.server.clock(*second),
             Act::Pass(seconds) => self.server.wall.pass(*seconds),

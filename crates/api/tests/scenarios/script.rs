@@ -17,6 +17,7 @@ pub(crate) enum Act {
     NoTestClock,
     Clock(u64),
     Pass(u64),
+    QuerySteps { page: u64, whole: u64 },
     Jump(u64),
     Tick,
     Purge,
@@ -69,6 +70,9 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Step>, String> {
             ["ttl-change-delay", seconds] => Act::ChangeDelay(number(line, seconds)?),
             ["ttl-change-guard", percent] => {
                 Act::ChangeGuard(percent.parse().map_err(|_| at(line, "a bad guard"))?)
+            }
+            ["query-steps", page, whole] => {
+                Act::QuerySteps { page: number(line, page)?, whole: number(line, whole)? }
             }
             ["no-test-clock"] => Act::NoTestClock,
             ["clock", second] => Act::Clock(number(line, second)?),
