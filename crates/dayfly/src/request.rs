@@ -134,15 +134,18 @@ async fn handle(visit: &Visit, parts: Parts, body: Held<'_>) -> Response<Pieces>
 }
 
 /// What `work` comes to. When it takes too long, `cancel` says so, and it has to see to
-/// its end itself. What is ready at once touches no timer.
+/// its end itself. What is ready at once has no timer.
 async fn until_late<T>(work: impl Future<Output = T>, cancel: &Cancel, limit: Duration) -> T {
-    let (mut work, mut alarm) = (pin!(work), pin!(sleep(limit)));
-    let mut is_late = false;
+    let mut work = pin!(work);
+    let (mut alarm, mut is_late) = (None, false);
     poll_fn(|cx| {
         let outcome = work.as_mut().poll(cx);
-        if outcome.is_pending() && !is_late && alarm.as_mut().poll(cx).is_ready() {
-            is_late = true;
-            cancel.cancel(Reason::Late);
+        if outcome.is_pending() && !is_late {
+            let alarm = alarm.get_or_insert_with(|| Box::pin(sleep(limit)));
+            is_late = alarm.as_mut().poll(cx).is_ready();
+            if is_late {
+                cancel.cancel(Reason::Late);
+            }
         }
         outcome
     })

@@ -194,14 +194,14 @@ impl Lanes {
 
     pub(crate) fn figures(&self) -> LaneFigures {
         let road = &self.road;
-        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let mut figures = LaneFigures {
-            moved: read(&road.moved),
-            spent: read(&road.spent),
+            moved: count(&road.moved),
+            spent: count(&road.spent),
             ..LaneFigures::default()
         };
         for (figure, counter) in figures.cancelled.iter_mut().zip(&road.cancelled) {
-            *figure = read(counter);
+            *figure = count(counter);
         }
         let state = road.state();
         figures.running = state.running;
@@ -215,7 +215,9 @@ impl Lanes {
         let lines = {
             let mut state = self.road.state();
             state.closed = true;
-            state.cancels.values().for_each(|cancel| cancel.cancel(Reason::Stopping));
+            for cancel in state.cancels.values() {
+                cancel.cancel(Reason::Stopping);
+            }
             std::mem::take(&mut state.waiting)
         };
         self.road.turn.notify_all();
@@ -266,7 +268,9 @@ impl Road {
         };
         drop(state);
         self.turn.notify_one();
-        swept.into_iter().for_each(|(job, reason)| self.drop_cancelled(job, reason));
+        for (job, reason) in swept {
+            self.drop_cancelled(job, reason);
+        }
         if let Some((job, error)) = refused {
             job.refuse(error);
         }

@@ -56,7 +56,7 @@ impl Sent {
     }
 
     /// Waits until it is in the slow lane, where it runs or waits.
-    fn is_slow(self, lanes: &Lanes) -> Sent {
+    fn once_slow(self, lanes: &Lanes) -> Sent {
         self.begun.recv().unwrap();
         await_that(|| lanes.figures().running.quick == 0);
         self
@@ -81,7 +81,7 @@ fn cheap(lanes: &Lanes) -> oneshot::Receiver<Reply> {
 fn a_query_ends_when_its_client_is_gone() {
     let server = server();
     let lanes = lanes(&server, STEPS);
-    let query = Sent::endless(&lanes).is_slow(&lanes);
+    let query = Sent::endless(&lanes).once_slow(&lanes);
     query.cancel.cancel(Reason::Gone);
     let error = query.error();
     assert_eq!(error.kind, ErrorKind::RequestTimeout);
@@ -92,8 +92,8 @@ fn a_query_ends_when_its_client_is_gone() {
 fn a_query_that_waits_is_not_begun_when_its_client_is_gone() {
     let server = server();
     let lanes = lanes(&server, STEPS);
-    let first = Sent::endless(&lanes).is_slow(&lanes);
-    let second = Sent::endless(&lanes).is_slow(&lanes);
+    let first = Sent::endless(&lanes).once_slow(&lanes);
+    let second = Sent::endless(&lanes).once_slow(&lanes);
     await_that(|| lanes.figures().waiting.slow == 1);
     second.cancel.cancel(Reason::Gone);
     first.cancel.cancel(Reason::Gone);
@@ -146,7 +146,7 @@ fn cheap_queries_do_not_wait_for_dear_ones() {
 fn a_query_that_waits_begins_again_and_is_answered_once() {
     let server = server();
     let lanes = lanes(&server, STEPS);
-    let first = Sent::endless(&lanes).is_slow(&lanes);
+    let first = Sent::endless(&lanes).once_slow(&lanes);
     let begun = Arc::new(AtomicU64::new(0));
     let counter = Arc::clone(&begun);
     let long = lanes.hand_in(Cancel::default(), move |_, steps| {
