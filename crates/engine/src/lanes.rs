@@ -409,6 +409,10 @@ impl Leash for Turn<'_> {
             }
             self.lane.set(Lane::Slow);
         }
+        if self.lane.get() == Lane::Slow {
+            // Where there are fewer cores than work, others go first.
+            std::thread::yield_now();
+        }
         if steps > self.road.steps.whole {
             self.road.spent.fetch_add(1, Ordering::Relaxed);
             return Err(spent());
