@@ -1,9 +1,10 @@
 //! fjall itself. Of our folder it knows where it is, and that each batch has a row
 //! that says which batch was before it (see `journal.rs`).
 
+use std::collections::VecDeque;
 use std::ops::ControlFlow;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use fjall::compaction::Leveled;
@@ -14,7 +15,7 @@ use fjall::{
     AbstractTree, CompressionType, Database, Keyspace, KeyspaceCreateOptions, PersistMode,
     Readable, SeqNo,
 };
-
+use lsm_tree::Memtable;
 use uuid::Uuid;
 
 use super::EmbeddedOptions;
@@ -51,6 +52,9 @@ const LAST_LEVEL: usize = 6;
 /// How many snapshots fjall closes before it sees which are still open.
 const SNAPSHOTS_UNTIL_NOTICED: usize = 10_000;
 
+/// How many memtables are kept until somebody frees them who has the time.
+const FULL_MAX: usize = 8;
+
 /// An open fjall database.
 #[derive(Clone)]
 pub(super) struct Engine {
@@ -58,6 +62,7 @@ pub(super) struct Engine {
     rows: Keyspace,
     table_bytes: u64,
     chain: Arc<Chain>,
+    full: Arc<Mutex<VecDeque<Arc<Memtable>>>>,
 }
 
 /// What the next batch follows.
@@ -98,7 +103,7 @@ impl Engine {
         let rows = database.keyspace(KEYSPACE, || keyspace_options(table_bytes))?;
         let last = AtomicU64::new(rows.tree.get_highest_seqno().unwrap_or(0));
         let chain = Chain { identity: folder.identity(), last, state: folder.state() };
-        Ok(Engine { database, rows, table_bytes, chain: Arc::new(chain) })
+        Ok(Engine { database, rows, table_bytes, chain: Arc::new(chain), full: Arc::default() })
     }
 
     pub(super) fn rows(&self) -> Frozen {
@@ -150,10 +155,33 @@ impl Engine {
         self.rows.tree.active_memtable().size()
     }
 
-    /// Starts a new memtable; a thread of the engine flushes the old one.
+    /// Starts a new memtable; a thread of the engine flushes the old one. To free
+    /// one of many small rows takes tens of milliseconds, and fjall would do that
+    /// here, with the next one that is full: so we hold on to it until
+    /// [`free_memtables`](Engine::free_memtables).
     pub(super) fn start_memtable(&self) -> Result<()> {
+        let memtable = self.rows.tree.active_memtable();
         self.rows.rotate_memtable().map_err(failed)?;
+        let mut full = self.full();
+        full.push_back(memtable);
+        let oldest = if full.len() > FULL_MAX { full.pop_front() } else { None };
+        drop(full);
+        drop(oldest);
         Ok(())
+    }
+
+    /// Frees the memtables that were flushed and that nobody reads any more.
+    pub(super) fn free_memtables(&self) {
+        let mut full = self.full();
+        let (free, used): (VecDeque<_>, VecDeque<_>) =
+            full.drain(..).partition(|memtable| Arc::strong_count(memtable) == 1);
+        *full = used;
+        drop(full);
+        drop(free);
+    }
+
+    fn full(&self) -> MutexGuard<'_, VecDeque<Arc<Memtable>>> {
+        self.full.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn is_flushed(&self) -> bool {
@@ -167,6 +195,12 @@ impl Engine {
 
     pub(super) fn has_caught_up(&self) -> bool {
         self.rows.tree.sealed_memtable_count() <= SEALED_MAX && !self.has_many_runs()
+    }
+
+    /// Whether it is half way to where writes wait.
+    pub(super) fn is_behind(&self) -> bool {
+        let tree = &self.rows.tree;
+        tree.sealed_memtable_count() > SEALED_MAX / 2 || tree.l0_run_count() > RUNS_MAX / 2
     }
 
     /// What has not been caught up with, in words.

@@ -201,6 +201,10 @@ impl Backend for Embedded {
         self.wait_until(&engine, Engine::has_caught_up)
     }
 
+    fn is_behind(&self) -> bool {
+        self.engine().is_ok_and(|engine| engine.is_behind())
+    }
+
     fn apply(&self, writes: Writes, durability: Durability) -> Result<()> {
         let engine = self.engine()?;
         engine.apply(writes, durability)?;
@@ -254,6 +258,7 @@ impl Backend for Embedded {
         if let Some(noted) = noted {
             sync_state(noted);
         }
+        engine.free_memtables();
         let written = engine.written();
         if self.noticed.swap(written, Ordering::Relaxed) != written {
             engine.notice_the_past();

@@ -60,6 +60,12 @@ pub trait Backend: Send + Sync + 'static {
         Ok(())
     }
 
+    /// Whether there is much left to do of what was applied: with much more to
+    /// come, writes would have to wait.
+    fn is_behind(&self) -> bool {
+        false
+    }
+
     /// Applies `writes`, all or none, and syncs them if asked to. After an
     /// error it is not known whether they are there, and the backend must be
     /// reopened.

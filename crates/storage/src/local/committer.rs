@@ -47,11 +47,17 @@ impl<B: Backend> Shared<B> {
 
     /// Commits one group of what waits.
     pub(super) fn commit_waiting(&self) {
+        let started = instant();
+        let has_large;
         let settled = {
             let mut turn = lock(&self.turn);
             self.begin(&mut turn);
+            has_large = turn.group.as_ref().is_some_and(|group| group.load.has_large());
             self.finish(&mut turn)
         };
+        if has_large {
+            self.queue.rest_large(started.elapsed(), self.backend.is_behind());
+        }
         settle_all(settled);
     }
 

@@ -12,7 +12,12 @@
 //! only when nothing was synced for a while. So they never make a user's write wait
 //! for one more sync.
 //!
-//! Nothing waits for ever: what heads the lane of the large, or of the riders, and
+//! A large write is a burden also when it is over: it makes the engine flush and
+//! compact, and when that cannot keep up, everybody waits for it. So while there are
+//! small writes, the lane of the large **rests** after each of its groups, for as long
+//! as the group took, and longer if the engine is behind.
+//!
+//! Nothing waits for ever: a rest has an end, and what heads the lane of the large, or of the riders, and
 //! was left behind by [`LEFT_BEHIND_MAX`] groups in a row, starts the next one.
 
 use std::collections::VecDeque;
@@ -40,6 +45,15 @@ const RIDERS_REST: Duration = Duration::from_millis(50);
 /// lane.
 const LEFT_BEHIND_MAX: u32 = 3;
 
+/// How long the large rest after a group of theirs, in the time that it took, and at
+/// most; the second if the engine has not caught up with what it wrote.
+const REST_TIMES: u32 = 1;
+const REST_TIMES_BEHIND: u32 = 8;
+const REST_MAX: Duration = Duration::from_millis(500);
+
+/// Small writes that are further apart than this do not make large ones rest.
+const SMALL_APART: Duration = Duration::from_secs(1);
+
 /// A write that waits, and the bucket it is for.
 pub(super) type Waiting = (Bucket, Box<dyn Job>);
 
@@ -57,6 +71,10 @@ struct Line {
     bytes: usize,
     /// When something was synced last.
     synced: Option<Instant>,
+    /// When the last small write came.
+    small_came: Option<Instant>,
+    /// Until when the large rest.
+    large_rest: Option<Instant>,
     closed: bool,
 }
 
@@ -113,6 +131,7 @@ impl Queue {
             return Err((waiting, Error::Unavailable("the store is closed".to_owned())));
         }
         let weight = waiting.1.weight();
+        let is_small = waiting.1.urgency() == Urgency::Now && !weight.is_large();
         let users = line.small.waiting.len() + line.large.waiting.len();
         let riders = line.riders.waiting.len();
         let (to, is_full) = match waiting.1.urgency() {
@@ -124,8 +143,12 @@ impl Queue {
             return Err((waiting, Error::Unavailable("too many writes are waiting".to_owned())));
         }
         to.waiting.push_back(waiting);
+        let is_first = to.waiting.len() == 1;
         line.bytes += weight.bytes;
-        if to.waiting.len() == 1 {
+        if is_small {
+            line.small_came = Some(instant());
+        }
+        if is_first {
             self.arrived.notify_one();
         }
         Ok(())
@@ -134,7 +157,7 @@ impl Queue {
     /// The write that goes next into a group, which holds so much already.
     pub(super) fn pop(&self, group: &Load) -> Option<Waiting> {
         let line = &mut *lock(&self.line);
-        let waiting = line.choose(group)?.pop()?;
+        let waiting = line.choose(group, instant())?.pop()?;
         line.bytes -= waiting.1.weight().bytes.min(line.bytes);
         Some(waiting)
     }
@@ -168,6 +191,18 @@ impl Queue {
         }
     }
 
+    /// A group with a large write is over, which `took` so long. `behind`: the engine
+    /// has not caught up with it.
+    pub(super) fn rest_large(&self, took: Duration, behind: bool) {
+        let line = &mut *lock(&self.line);
+        let now = instant();
+        let apart = line.small_came.map(|came| now.saturating_duration_since(came));
+        if apart.is_some_and(|apart| apart <= SMALL_APART) {
+            let times = if behind { REST_TIMES_BEHIND } else { REST_TIMES };
+            line.large_rest = Some(now + took.saturating_mul(times).min(REST_MAX));
+        }
+    }
+
     /// Something was synced just now.
     pub(super) fn synced(&self) {
         lock(&self.line).synced = Some(instant());
@@ -182,8 +217,8 @@ impl Queue {
 
 impl Line {
     /// The lane whose first goes next into a group.
-    fn choose(&mut self, group: &Load) -> Option<&mut Lane> {
-        let starts = group.is_empty();
+    fn choose(&mut self, group: &Load, now: Instant) -> Option<&mut Lane> {
+        let starts = group.is_empty() && self.rest_of_large(now).is_none();
         let large_starts = starts && (self.large.is_overdue() || self.small.is_empty());
         let joins = group.has_large() && self.large.fits(group);
         if self.riders.is_overdue() && self.riders.fits(group) {
@@ -199,21 +234,30 @@ impl Line {
         }
     }
 
+    /// How long the large still rest.
+    fn rest_of_large(&self, now: Instant) -> Option<Duration> {
+        let rest = self.large_rest.filter(|_| !self.closed)?.saturating_duration_since(now);
+        (!rest.is_zero()).then_some(rest)
+    }
+
+    /// How long riders cause no sync.
+    fn rest_of_riders(&self, now: Instant) -> Option<Duration> {
+        let since = now.saturating_duration_since(self.synced.filter(|_| !self.closed)?);
+        RIDERS_REST.checked_sub(since).filter(|rest| !rest.is_zero())
+    }
+
     fn next(&self, now: Instant) -> Next {
-        if !self.small.is_empty() || !self.large.is_empty() {
-            return Next::Group;
-        }
-        match (self.riders.is_empty(), self.closed) {
-            (true, true) => Next::End,
-            (true, false) => Next::Wait(None),
-            (false, true) => Next::Group,
-            (false, false) => {
-                let since = self.synced.map(|synced| now.saturating_duration_since(synced));
-                match since.and_then(|since| RIDERS_REST.checked_sub(since)) {
-                    Some(rest) if !rest.is_zero() => Next::Wait(Some(rest)),
-                    _ => Next::Group,
-                }
-            }
+        let rests = [
+            (!self.small.is_empty()).then_some(None),
+            (!self.large.is_empty()).then(|| self.rest_of_large(now)),
+            (!self.riders.is_empty()).then(|| self.rest_of_riders(now)),
+        ];
+        match rests.into_iter().flatten().min() {
+            // Some lane has nothing to wait for; it comes before any rest.
+            Some(None) => Next::Group,
+            Some(rest) => Next::Wait(rest),
+            None if self.closed => Next::End,
+            None => Next::Wait(None),
         }
     }
 }
