@@ -6,8 +6,9 @@
 //! | `Hash`      | 1      | 2       | 128 bits                           |
 //! | `MultiHash` | 1 to 3 | 2       | 128 bits a level                   |
 //!
-//! A version that is not given is 1, for `MultiHash` 2. A container made
-//! without any definition gets `/_partitionKey` and `systemKey`.
+//! A version that is not given is 1, for `MultiHash` 2; `"V1"` and `"V2"` are taken
+//! too, since Java writes the name. A container made without any definition gets
+//! `/_partitionKey` and `systemKey`.
 
 use serde_json::{Map, Value, json};
 
@@ -127,6 +128,21 @@ impl Version {
             Version::V2 => 2,
         }
     }
+
+    fn name(self) -> &'static str {
+        match self {
+            Version::V1 => "V1",
+            Version::V2 => "V2",
+        }
+    }
+
+    /// Whether a client means this one, by its number or its name.
+    fn is_meant_by(self, value: &Value) -> bool {
+        match value {
+            Value::String(name) => name.eq_ignore_ascii_case(self.name()),
+            number => number.as_f64() == Some(f64::from(self.number())),
+        }
+    }
 }
 
 const SYSTEM_PATH: &str = "/_partitionKey";
@@ -148,11 +164,10 @@ fn read_version(value: Option<&Value>, kind: Kind) -> Result<Version> {
     let version = match (value, kind) {
         (None | Some(Value::Null), Kind::Hash) => Version::V1,
         (None | Some(Value::Null), Kind::MultiHash) => Version::V2,
-        (Some(value), _) => match value.as_f64() {
-            Some(1.0) => Version::V1,
-            Some(2.0) => Version::V2,
-            _ => return Err(invalid(format!("the version {value} is not 1 or 2"))),
-        },
+        (Some(value), _) => [Version::V1, Version::V2]
+            .into_iter()
+            .find(|version| version.is_meant_by(value))
+            .ok_or_else(|| invalid(format!("the version {value} is not 1 or 2")))?,
     };
     if kind == Kind::MultiHash && version == Version::V1 {
         return Err(invalid("the version of kind 'MultiHash' is 2, not 1".to_owned()));
@@ -205,6 +220,11 @@ mod tests {
                 r#"{"paths":["/a"],"kind":"MultiHash"}"#,
                 r#"{"paths":["/a"],"kind":"MultiHash","version":2}"#,
             ),
+            (r#"{"paths":["/a"],"version":"v1"}"#, r#"{"paths":["/a"],"kind":"Hash","version":1}"#),
+            (
+                r#"{"paths":["/a"],"kind":"MultiHash","version":"V2"}"#,
+                r#"{"paths":["/a"],"kind":"MultiHash","version":2}"#,
+            ),
             (
                 r#"{"paths":["/a","/b","/c"],"kind":"MultiHash","version":2}"#,
                 r#"{"paths":["/a","/b","/c"],"kind":"MultiHash","version":2}"#,
@@ -250,6 +270,8 @@ mod tests {
                 "the kind \"Range\" is not 'Hash' or 'MultiHash'",
             ),
             (r#"{"paths":["/a"],"version":3}"#, "the version 3 is not 1 or 2"),
+            (r#"{"paths":["/a"],"version":"V3"}"#, "the version \"V3\" is not 1 or 2"),
+            (r#"{"paths":["/a"],"version":"2"}"#, "the version \"2\" is not 1 or 2"),
             (r#"{"paths":["/_ts"]}"#, "the path '/_ts' is a system property"),
         ] {
             let error = PartitionKeyDefinition::parse(&serde_json::from_str(given).unwrap());
