@@ -16,6 +16,7 @@
 //! | half of a surrogate pair           | refused                               |
 //! | more than 128 levels               | refused                               |
 //! | anything but an object at the top  | refused                               |
+//! | a control character in a string    | escaped in an item, refused elsewhere |
 //!
 //! What comes in may also be [`binary`]; then its text is made first.
 //!
@@ -24,6 +25,7 @@
 
 pub mod binary;
 mod compact;
+mod controls;
 mod outline;
 pub(crate) mod path;
 
@@ -58,11 +60,25 @@ pub trait Lookup {
 /// Reads one JSON object, in text or binary, without the top-level properties
 /// named in `drop`.
 pub fn parse(bytes: &[u8], drop: &[&str]) -> Result<ObjectText> {
-    take(&Bytes::copy_from_slice(bytes), drop)
+    read(&Bytes::copy_from_slice(bytes), drop, rewrite)
 }
 
-/// As [`parse`], but text that is compact already is shared, not copied.
+/// Reads an item as [`parse`] does, but text that is compact already is shared, not
+/// copied, and control characters in strings are escaped: the service takes them.
 pub fn take(body: &Bytes, drop: &[&str]) -> Result<ObjectText> {
+    read(body, drop, |bytes, drop| {
+        rewrite(bytes, drop).or_else(|refused| match controls::escaped(bytes) {
+            Some(text) => rewrite(&text, drop),
+            None => Err(refused),
+        })
+    })
+}
+
+fn read(
+    body: &Bytes,
+    drop: &[&str],
+    rewrite: impl Fn(&[u8], &[&str]) -> Result<ObjectText>,
+) -> Result<ObjectText> {
     if binary::is_binary(body) {
         return rewrite(&binary::to_text(body)?, drop);
     }

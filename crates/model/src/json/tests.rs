@@ -72,6 +72,23 @@ fn texts_that_are_refused() {
 }
 
 #[test]
+fn an_item_may_have_control_characters_in_its_strings() {
+    for (text, expected) in [
+        ("{\"a\":\"x\ty\rz\n\"}", r#"{"a":"x\ty\rz\n"}"#),
+        ("{ \"a\u{1}\" :\n\"\u{0}\" }", r#"{"a\u0001":"\u0000"}"#),
+        ("{\"a\tb\":1,\"a\\tb\":2}", r#"{"a\tb":2}"#),
+        ("{\"_ts\":\"\t\",\"a\":1}", r#"{"a":1}"#),
+    ] {
+        let taken = take(&Bytes::copy_from_slice(text.as_bytes()), &["_ts"]).unwrap();
+        assert_eq!(taken.as_str(), expected);
+        assert!(parse(text.as_bytes(), &["_ts"]).is_err(), "elsewhere they are refused: {text:?}");
+    }
+    for text in ["{\"a\":\"\t\"", "{\"a\":\"\t\",}", "{\"a\":\"\\\t\"}", "{\"a\":\u{b}1}"] {
+        assert!(take(&Bytes::copy_from_slice(text.as_bytes()), &[]).is_err(), "{text:?}");
+    }
+}
+
+#[test]
 fn a_hundred_thousand_brackets_are_an_error_like_any_other() {
     for bracket in ["[", "{\"a\":", "[{\"a\":"] {
         let text = format!("{{\"a\":1,\"a\":{}", bracket.repeat(100_000));
