@@ -27,7 +27,7 @@ use dayfly_engine::reply::{Reply, Success};
 use dayfly_engine::{Answer, Engine};
 use dayfly_model::{Error, ErrorKind, Result, Timestamp};
 use http::header::{CONTENT_TYPE, HOST, HeaderMap, HeaderValue};
-use http::{Response, request};
+use http::{Response, Uri, request};
 
 use crate::auth::{Access, Key, Keys};
 use crate::headers::Headers;
@@ -126,7 +126,31 @@ impl Api {
         match route::resource(&segments)? {
             Resource::Ready | Resource::Alive | Resource::Certificate | Resource::Metrics => Ok(()),
             Resource::Admin(call) => self.check_admin(&request, call, secure),
-            _ => self.check_signature(&request, path, &segments),
+            resource => match self.check_signature(&request, path, &segments) {
+                Ok(()) => Ok(()),
+                Err(refused) => self.check_whole(&request, &head.uri, resource, refused).map(drop),
+            },
+        }
+    }
+
+    /// The segments of an item's address together with what a URL takes for a query,
+    /// where that was signed: an id may have a question mark, and some clients do not
+    /// escape it. Otherwise the signature was `refused`.
+    fn check_whole<'u>(
+        &self,
+        request: &Request<'_>,
+        uri: &'u Uri,
+        resource: Resource<'_>,
+        refused: Error,
+    ) -> Result<Vec<Cow<'u, str>>> {
+        let whole = uri.path_and_query().filter(|target| target.query().is_some());
+        let (Resource::Item(..), Some(whole)) = (resource, whole) else { return Err(refused) };
+        let segments = route::segments(whole.as_str())?;
+        match self.check_signature(request, whole.as_str(), &segments) {
+            Ok(()) => Ok(segments),
+            // The signature is good, and something else is not.
+            Err(error) if error.kind == ErrorKind::Forbidden => Err(error),
+            Err(_) => Err(refused),
         }
     }
 
@@ -175,11 +199,24 @@ impl Api {
         if let Some(said) = self.open(&request, resource, incoming)? {
             return Ok(said);
         }
-        self.check_signature(&request, path, &segments)?;
+        let Err(refused) = self.check_signature(&request, path, &segments) else {
+            return self.carry_out(&request, resource, incoming);
+        };
+        let segments = self.check_whole(&request, &incoming.parts.uri, resource, refused)?;
+        self.carry_out(&request, route::resource(&segments)?, incoming)
+    }
+
+    /// What a request with a good signature asks for.
+    fn carry_out(
+        &self,
+        request: &Request<'_>,
+        resource: Resource<'_>,
+        incoming: &Incoming,
+    ) -> Result<Said> {
         if resource == Resource::Account {
-            return self.account(&request, incoming);
+            return self.account(request, incoming);
         }
-        let operation = operation::read(&request, resource)?;
+        let operation = operation::read(request, resource)?;
         Ok(Said::Operation(self.engine.run_until(operation, incoming.cancel.clone())))
     }
 
@@ -326,7 +363,7 @@ fn host(parts: &request::Parts) -> &str {
 /// POST answers is not what is at its address.
 fn location(incoming: &Incoming) -> Option<String> {
     let Incoming { parts, secure, .. } = incoming;
-    let path = parts.uri.path();
+    let path = parts.uri.path_and_query()?.as_str();
     let is_resource = path.starts_with("/dbs") || path.starts_with("/offers");
     if parts.method == http::Method::POST || !is_resource {
         return None;

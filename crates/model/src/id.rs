@@ -3,9 +3,9 @@
 //! |                      | length            | not in it       | at the end |
 //! |----------------------|-------------------|-----------------|------------|
 //! | database, container  | 1 to 255 chars    | `/` `\` `?` `#` | no space   |
-//! | item                 | 1 to 1023 bytes   | `/` `\`         | anything   |
+//! | item                 | 1 to 1023 bytes   |                 | anything   |
 //!
-//! Ids of items may hold `?`, `#`, `%`, spaces and control characters: the
+//! Ids of items may hold `/`, `\`, `?`, `#`, `%`, spaces and control characters: the
 //! service takes them, and clients escape them in the path.
 
 use crate::error::{Error, Result};
@@ -40,9 +40,6 @@ pub fn check_item_id(id: &str) -> Result<()> {
     }
     if id.len() > ITEM_ID_MAX {
         return Err(too_long(id, ITEM_ID_MAX + 1));
-    }
-    if id.contains(['/', '\\']) {
-        return Err(invalid(id, "the characters '/' and '\\' are not allowed"));
     }
     Ok(())
 }
@@ -80,11 +77,11 @@ mod tests {
     #[test]
     fn ids_of_items() {
         for good in
-            ["a", " a ", "a?b", "a#b", "a%2Fb", "a\tb\r\n", "WithUnicode鱀", &"a".repeat(1023)]
+            ["a", " a ", "a?b", "a#b", "a%2Fb", "a\tb\r\n", "a/b", "a\\b", "鱀", &"a".repeat(1023)]
         {
             assert_eq!(check_item_id(good), Ok(()), "{good}");
         }
-        for bad in ["", "a/b", "a\\b", &"a".repeat(1024), &"ü".repeat(512)] {
+        for bad in ["", &"a".repeat(1024), &"ü".repeat(512)] {
             assert!(check_item_id(bad).is_err(), "{bad}");
         }
     }
@@ -92,8 +89,8 @@ mod tests {
     #[test]
     fn the_message_names_the_id() {
         assert_eq!(
-            check_item_id("a/b").unwrap_err().message,
-            "The id 'a/b' is invalid: the characters '/' and '\\' are not allowed."
+            check_resource_id("a ").unwrap_err().message,
+            "The id 'a ' is invalid: an id does not end with a space."
         );
         let long = check_item_id(&"a".repeat(5000)).unwrap_err().message;
         let shown = "a".repeat(255);

@@ -1,5 +1,6 @@
 //! A server for one script, without a socket.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use base64::Engine as _;
@@ -177,13 +178,16 @@ fn token(method: &str, path: &str, date: &str, sign: &str) -> String {
         };
         return format!("Bearer {key}");
     }
-    let decoded = percent_encoding::percent_decode_str(path).decode_utf8_lossy();
-    let path = if sign == "raw" { path } else { &decoded };
-    let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+    let written = |part| match sign {
+        "raw" => Cow::Borrowed(part),
+        _ => percent_encoding::percent_decode_str(part).decode_utf8_lossy(),
+    };
+    let parts = path.split('/').filter(|part| !part.is_empty()).map(written);
+    let parts: Vec<Cow<'_, str>> = parts.collect();
     let (kind, depth) = match parts.len() {
         0 => ("", 0),
-        n if n % 2 == 0 => (parts[n - 2], n),
-        n => (parts[n - 1], n - 1),
+        n if n % 2 == 0 => (&*parts[n - 2], n),
+        n => (&*parts[n - 1], n - 1),
     };
     let link = if sign == "rid" {
         parts[..depth].last().unwrap().to_lowercase()
