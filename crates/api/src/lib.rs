@@ -94,7 +94,7 @@ impl Api {
     /// Answers one request. Never fails: a failure is an answer too.
     pub async fn handle(&self, mut incoming: Incoming) -> Response<Pieces> {
         let started = instant();
-        let activity_id = activity_id(&incoming.parts);
+        let activity_id = activity_id(&incoming.parts.headers);
         let answer = self.answer(&incoming).unwrap_or_else(Said::failed);
         let said = match answer {
             Said::Operation(Answer::Ready(reply)) => Said::Reply(reply),
@@ -177,10 +177,11 @@ impl Api {
         self.engine.stop_long_work();
     }
 
-    /// What the listener refuses by itself, with all the usual headers.
-    pub fn refuse(&self, error: Error) -> Response<Pieces> {
+    /// What the listener refuses by itself, with all the usual headers. `of` are those
+    /// of the request, as far as they are known.
+    pub fn refuse(&self, error: Error, of: &HeaderMap) -> Response<Pieces> {
         let headers = HeaderMap::new();
-        let activity_id = new_activity_id();
+        let activity_id = activity_id(of);
         let asked = Asked { activity_id, location: None, headers, started: instant() };
         self.respond(Said::failed(error), asked)
     }
@@ -373,9 +374,8 @@ fn location(incoming: &Incoming) -> Option<String> {
 }
 
 /// The client's activity id, if it is one, or a new one.
-fn activity_id(parts: &request::Parts) -> String {
-    parts
-        .headers
+fn activity_id(headers: &HeaderMap) -> String {
+    headers
         .get("x-ms-activity-id")
         .and_then(|value| value.to_str().ok())
         .and_then(|text| uuid::Uuid::parse_str(text).ok())

@@ -22,7 +22,7 @@ use std::task::Poll;
 use bytes::Bytes;
 use dayfly_api::{Api, Cancel, Pieces, Reason};
 use dayfly_model::{Error, ErrorKind, Result};
-use http::Response;
+use http::{HeaderMap, Response};
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -67,6 +67,8 @@ pub(crate) struct Visit {
     progress: Progress,
     reader: Arc<Reader>,
     refused: AtomicBool,
+    /// Whether a body was refused that may be on its way.
+    comes_more: AtomicBool,
     line: Mutex<Line>,
 }
 
@@ -87,6 +89,7 @@ impl Visit {
             progress: Progress::new(host.limits),
             reader: host.answers.reader(),
             refused: AtomicBool::new(false),
+            comes_more: AtomicBool::new(false),
             line: Mutex::default(),
         })
     }
@@ -164,10 +167,19 @@ impl Visit {
         self.has_refused() && self.check_secure().is_err()
     }
 
-    /// The answer that says `error`; the connection ends after it.
-    pub(crate) fn refuse(&self, error: Error) -> Response<Pieces> {
+    /// The answer that says `error` to a request with the headers `of`; the connection
+    /// ends after it.
+    pub(crate) fn refuse(&self, error: Error, of: &HeaderMap) -> Response<Pieces> {
         self.refused.store(true, Ordering::Relaxed);
-        self.host.api.refuse(error)
+        if error.kind == ErrorKind::TooLarge {
+            self.comes_more.store(true, Ordering::Relaxed);
+        }
+        self.host.api.refuse(error, of)
+    }
+
+    /// What the connection does after its refusal, until the client is done.
+    pub(crate) fn farewell(&self) -> Phase {
+        if self.comes_more.load(Ordering::Relaxed) { Phase::Draining } else { Phase::Lingering }
     }
 
     pub(crate) fn has_refused(&self) -> bool {
@@ -176,7 +188,7 @@ impl Visit {
 
     /// [`Visit::refuse`] as bytes, for when there is no request to answer.
     pub(crate) fn raw_refusal(&self, error: Error) -> Bytes {
-        let response = self.refuse(error);
+        let response = self.refuse(error, &HeaderMap::new());
         let status = response.status();
         let reason = status.canonical_reason().unwrap_or_default();
         let mut bytes = format!("HTTP/1.1 {} {reason}\r\n", status.as_str()).into_bytes();

@@ -27,8 +27,9 @@ pub(crate) const URL_BYTES_MAX: usize = 16 * 1024;
 pub(crate) const STREAMS_MAX: u32 = 128;
 
 /// What is read and thrown away after a refusal, so that the client gets to
-/// see it: closing a socket with unread bytes takes the answer back.
-pub(crate) const LINGER_BYTES_MAX: usize = 2 * BODY_BYTES_MAX;
+/// see it: closing a socket with unread bytes takes the answer back, and some
+/// clients read no answer before they have sent all.
+pub(crate) const LINGER_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// How long a client may take, in milliseconds.
 #[derive(Clone, Copy, Debug, clap::Args)]
@@ -59,7 +60,7 @@ pub(crate) struct Limits {
     #[arg(long, hide = true, default_value_t = 300_000)]
     pub(crate) idle_timeout_ms: u64,
 
-    /// Reading on after a refusal.
+    /// Reading on after a refusal; a body that is too large may take as long as any.
     #[arg(long, hide = true, default_value_t = 2_000)]
     pub(crate) linger_timeout_ms: u64,
 

@@ -8,6 +8,7 @@
 //!                       ▼│
 //!                     Stalled          a client does not take its answer
 //! any ──► Lingering                    refused; what still comes is dropped
+//! any ──► Draining                     the same, of a body that is too large
 //! ```
 //!
 //! hyper has a timeout for heads, but it also runs between two requests, where
@@ -38,6 +39,8 @@ pub(crate) enum Phase {
     Stalled,
     /// We refused, and throw away what still comes.
     Lingering,
+    /// We refused a body, and throw it away for as long as a body may take.
+    Draining,
 }
 
 impl Phase {
@@ -47,7 +50,8 @@ impl Phase {
             1 => Phase::Serving,
             2 => Phase::Idle,
             3 => Phase::Stalled,
-            _ => Phase::Lingering,
+            4 => Phase::Lingering,
+            _ => Phase::Draining,
         }
     }
 }
@@ -103,6 +107,7 @@ impl Progress {
             Phase::Idle => self.limits.idle_timeout_ms,
             Phase::Stalled => self.limits.write_timeout_ms,
             Phase::Lingering => self.limits.linger_timeout_ms,
+            Phase::Draining => self.limits.body_timeout_ms,
         };
         let since_ms = self.since_ms.load(Ordering::Relaxed);
         Some(self.opened + Duration::from_millis(since_ms.saturating_add(limit_ms)))

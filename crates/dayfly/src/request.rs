@@ -16,7 +16,7 @@ use dayfly_api::{Cancel, Pieces, Reason};
 use dayfly_model::{Error, ErrorKind, Result};
 use http::header::{CONNECTION, CONTENT_LENGTH, EXPECT, HOST, HeaderValue, TRANSFER_ENCODING};
 use http::request::Parts;
-use http::{Method, Request, Response, Version};
+use http::{HeaderMap, Method, Request, Response, Version};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Body as _, Incoming};
 use tokio::time::{Instant, sleep, timeout_at};
@@ -32,12 +32,12 @@ pub(crate) async fn answer(
 ) -> Result<Response<Full<Outgoing>>, Infallible> {
     let _serving = visit.progress().serving();
     let (parts, body) = request.into_parts();
-    let (version, only_head) = (parts.version, parts.method == Method::HEAD);
+    let only_head = parts.method == Method::HEAD;
     let mut response = match receive(&visit, &parts, body).await {
         Ok(body) => handle(&visit, parts, body).await,
         Err(error) => {
             visit.expect_answer();
-            refuse(&visit, error, version)
+            refuse(&visit, error, &parts)
         }
     };
     if only_head {
@@ -129,7 +129,8 @@ async fn handle(visit: &Visit, parts: Parts, body: Held<'_>) -> Response<Pieces>
     let outcome = until_late(handling, &cancel, visit.limits().query_timeout()).await;
     drop(body.counted);
     outcome.unwrap_or_else(|| {
-        visit.api().refuse(Error::new(ErrorKind::Internal, "The server failed in this request."))
+        let error = Error::new(ErrorKind::Internal, "The server failed in this request.");
+        visit.api().refuse(error, &HeaderMap::new())
     })
 }
 
@@ -152,9 +153,9 @@ async fn until_late<T>(work: impl Future<Output = T>, cancel: &Cancel, limit: Du
     .await
 }
 
-fn refuse(visit: &Visit, error: Error, version: Version) -> Response<Pieces> {
-    let mut response = visit.refuse(error);
-    if version < Version::HTTP_2 {
+fn refuse(visit: &Visit, error: Error, parts: &Parts) -> Response<Pieces> {
+    let mut response = visit.refuse(error, &parts.headers);
+    if parts.version < Version::HTTP_2 {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
     response

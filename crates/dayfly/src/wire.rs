@@ -296,7 +296,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Watched<S> {
             ready!(Pin::new(&mut self.stream).poll_shutdown(cx))?;
             self.sent_end = true;
             if self.visit.has_refused() {
-                self.visit.progress().enter(Phase::Lingering);
+                self.visit.progress().enter(self.visit.farewell());
             }
         }
         if self.visit.has_refused() { self.poll_discard(cx) } else { Poll::Ready(Ok(())) }

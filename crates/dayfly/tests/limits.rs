@@ -98,6 +98,24 @@ fn a_body_has_a_largest_size() {
     }
 }
 
+/// Most clients read no answer before they have sent all of a body, some slowly.
+#[test]
+fn who_sends_far_too_much_reads_why_it_was_refused() {
+    let server = Server::start(&["--linger-timeout-ms", "0"]);
+    let id = "7d1b2bb1-98a6-4c8e-9b5e-1a2f3c4d5e6f";
+    let mut client = server.connect();
+    let bytes = 20_000_000;
+    client.send(format!(
+        "POST /dbs HTTP/1.1\r\nhost: a\r\nx-ms-activity-id: {id}\r\ncontent-length: {bytes}\r\n\r\n"
+    ));
+    client.send(vec![b' '; bytes]);
+    let refused = client.answer();
+    refused.is_error(413, "RequestEntityTooLarge");
+    assert_eq!(refused.header("x-ms-activity-id"), Some(id));
+    client.end();
+    assert!(client.is_closed());
+}
+
 /// Nobody without the key makes the server keep a part of a body.
 #[test]
 fn a_body_in_pieces_is_not_waited_for_without_a_signature() {
