@@ -75,7 +75,9 @@ pub struct ContainerDefinition {
 /// Reads the body that creates a container. `strict` refuses a `defaultTtl` of
 /// null.
 pub fn parse(body: &[u8], strict: bool) -> Result<ContainerDefinition> {
-    read(body, strict, None)
+    let new = read(body, strict, None)?;
+    new.partition_key.check_new()?;
+    Ok(new)
 }
 
 /// Reads the body that replaces the container `old`, and checks that it may.
@@ -154,7 +156,7 @@ impl Serialize for ContainerDefinition {
 impl<'de> Deserialize<'de> for ContainerDefinition {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = Value::deserialize(deserializer)?;
-        parse(value.to_string().as_bytes(), false).map_err(serde::de::Error::custom)
+        read(value.to_string().as_bytes(), false, None).map_err(serde::de::Error::custom)
     }
 }
 

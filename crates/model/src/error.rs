@@ -106,6 +106,12 @@ impl Error {
         Error::new(ErrorKind::BadRequest, message)
     }
 
+    /// Bad input, in the words of the service and in the form that it gives them.
+    pub fn in_its_words(sentence: impl Into<String>) -> Self {
+        let body = serde_json::json!({ "Errors": [sentence.into()] });
+        Error::bad_request(format!("Message: {body}"))
+    }
+
     /// A feature of the service that dayfly does not have yet.
     pub fn not_yet(feature: &str) -> Self {
         Error::new(ErrorKind::NotImplemented, format!("{feature} is not supported by dayfly yet."))

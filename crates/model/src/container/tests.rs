@@ -409,3 +409,13 @@ fn computed_properties_are_replaced_whole() {
         assert_eq!(new.computed.len(), count, "{list}");
     }
 }
+
+#[test]
+fn a_container_with_a_key_that_is_no_longer_taken_stays_and_changes() {
+    let stored = r#"{"id":"c","partitionKey":{"paths":["/a-b"],"kind":"Hash","version":2}}"#;
+    assert!(parse(stored.as_bytes(), false).is_err());
+    let old: ContainerDefinition = serde_json::from_str(stored).unwrap();
+    let new = r#"{"id":"c","partitionKey":{"paths":["/a-b"],"version":2},"defaultTtl":5}"#;
+    let new = parse_replacement(&old, new.as_bytes(), false).unwrap();
+    assert_eq!(new.partition_key, old.partition_key);
+}

@@ -97,6 +97,12 @@ impl PartitionKeyDefinition {
         Ok(PartitionKeyDefinition { paths, texts, kind, version, shows_version, system_key })
     }
 
+    /// Checks what the service asks of the paths of a new container. Those that were
+    /// taken before this was checked stay what they are.
+    pub fn check_new(&self) -> Result<()> {
+        self.texts.iter().try_for_each(|text| check_characters(text))
+    }
+
     /// As `partitionKey` is written.
     pub fn to_json(&self) -> Value {
         let mut members = Map::new();
@@ -187,11 +193,44 @@ fn read_texts(value: Option<&Value>) -> Result<Vec<String>> {
 }
 
 fn read_path(text: &str) -> Result<Path> {
-    let path = Path::parse(text)?;
+    let path = Path::parse(text).map_err(|_| {
+        let near = if text.starts_with('/') { text.chars().count() } else { 0 };
+        not_accepted(text, near)
+    })?;
     if path.segments().first().is_some_and(|name| SYSTEM_PROPERTIES.contains(&name.as_str())) {
         return Err(invalid(format!("the path '{text}' is a system property")));
     }
     Ok(path)
+}
+
+/// In quotes a name may have anything; without, no blanks and no hyphens.
+fn check_characters(text: &str) -> Result<()> {
+    let mut quote = None;
+    let mut chars = text.chars().zip(1..);
+    let mut before = '/';
+    while let Some((char, near)) = chars.next() {
+        match (quote, char) {
+            (Some(_), '\\') => {
+                chars.next();
+            }
+            (Some(open), _) if open == char => quote = None,
+            (None, '"' | '\'') if before == '/' => quote = Some(char),
+            (None, _) if char == '-' || char.is_whitespace() => {
+                return Err(not_accepted(text, near));
+            }
+            _ => {}
+        }
+        before = char;
+    }
+    Ok(())
+}
+
+fn not_accepted(text: &str, near: usize) -> Error {
+    Error::in_its_words(format!(
+        "The partition key component definition path '{text}' could not be accepted, failed near \
+         position '{near}'. Partition key paths must contain only valid characters and not contain \
+         a trailing slash or wildcard character."
+    ))
 }
 
 fn invalid(reason: String) -> Error {
@@ -278,8 +317,32 @@ mod tests {
             let expected = format!("The partition key definition is invalid: {reason}.");
             assert_eq!(error.unwrap_err().message, expected, "{given}");
         }
-        for path in ["a", "/", "/a/", "/a/?", "/*"] {
-            assert!(PartitionKeyDefinition::parse(&json!({"paths": [path]})).is_err(), "{path}");
+        for (path, near) in
+            [("a", 0), ("", 0), ("/", 1), ("/a/", 3), ("/a/?", 4), ("/*", 2), ("/\"a", 3)]
+        {
+            let error = PartitionKeyDefinition::parse(&json!({"paths": [path]})).unwrap_err();
+            assert_eq!(error, not_accepted(path, near));
+        }
+    }
+
+    #[test]
+    fn a_new_path_has_odd_characters_in_quotes_only() {
+        let check = |path: &str| {
+            PartitionKeyDefinition::parse(&json!({"paths": [path]})).unwrap().check_new()
+        };
+        for good in [
+            "/a/b_c",
+            "/ü/$type",
+            "/\"a b-c\"/d",
+            "/'a-b'",
+            r#"/"a\" -"/b"#,
+            r#"/'level" 1*()'/'le/vel2'"#,
+            "/it's",
+        ] {
+            assert_eq!(check(good), Ok(()), "{good}");
+        }
+        for (bad, near) in [("/tenant id", 8), ("/a-b", 3), ("/\"a-b\"/c\td", 9), ("/it's -", 6)] {
+            assert_eq!(check(bad), Err(not_accepted(bad, near)));
         }
     }
 }
