@@ -77,6 +77,7 @@ pub struct ContainerDefinition {
 pub fn parse(body: &[u8], strict: bool) -> Result<ContainerDefinition> {
     let new = read(body, strict, None)?;
     new.partition_key.check_new()?;
+    policies::check_spatial(&new)?;
     Ok(new)
 }
 
@@ -88,6 +89,10 @@ pub fn parse_replacement(
 ) -> Result<ContainerDefinition> {
     let mut new = read(body, strict, Some(old))?;
     check_replacement(old, &new)?;
+    // What was taken before this was checked is in nobody's way.
+    if (new.geospatial, &new.indexing.spatial) != (old.geospatial, &old.indexing.spatial) {
+        policies::check_spatial(&new)?;
+    }
     // The same in another spelling or order stays as it was: items are stored
     // by it.
     new.partition_key = old.partition_key.clone();

@@ -11,9 +11,10 @@
 //! clock, no chance, nobody else's code.
 
 use dayfly_model::container::invalid_computed;
-use dayfly_model::{ErrorKind, Result};
+use dayfly_model::{Error, ErrorKind, Result};
 
 use crate::check::check;
+use crate::error::SyntaxError;
 use crate::functions::signature::{Sort, signature};
 use crate::names::name_of;
 use crate::parse::parse;
@@ -46,17 +47,21 @@ impl Computed {
     /// may define a property.
     pub fn read<'d>(definitions: impl IntoIterator<Item = (&'d str, &'d str)>) -> Result<Computed> {
         let mut computed = Computed::default();
-        for (name, text) in definitions {
-            let invalid = |reason: &str| invalid_computed(name, reason);
-            let query = parse(text).map_err(|error| invalid(&error.body()))?;
-            check(&query, text).map_err(|error| invalid(&error.body()))?;
-            let (alias, expr) = definition(query).map_err(|reason| invalid(&reason))?;
+        for (number, (name, text)) in definitions.into_iter().enumerate() {
+            let defined = Defined { number, name, text };
+            let malformed = |error: SyntaxError| defined.malformed(&error.body());
+            let query = parse(text).map_err(malformed)?;
+            check(&query, text).map_err(malformed)?;
+            let (alias, expr) = defined.by(query)?;
             let property = Property { name: name.to_owned(), alias, expr, reads_system: false };
             computed.properties.push(property);
             let values = Values::new(&computed, &[name]);
             // A function that is not there yet is told as such.
             let values = values.map_err(|error| match error.kind {
-                ErrorKind::BadRequest => invalid(&error.message),
+                ErrorKind::BadRequest => {
+                    let details = error.message.strip_prefix("Message: ");
+                    defined.malformed(details.unwrap_or(&error.message))
+                }
                 _ => error,
             })?;
             if let Some(property) = computed.properties.last_mut() {
@@ -77,34 +82,61 @@ impl Computed {
     }
 }
 
-/// The name of the item, and the expression over it, of a query that may define a
-/// property; or why it may not.
-fn definition(query: Query) -> Result<(String, Expr), String> {
-    let clauses = [
-        ("DISTINCT", query.distinct),
-        ("TOP", query.top.is_some()),
-        ("JOIN", query.sources.len() > 1),
-        ("WHERE", query.filter.is_some()),
-        ("GROUP BY", !query.group_by.is_empty()),
-        ("ORDER BY", query.order_by.is_some()),
-        ("OFFSET LIMIT", query.page.is_some()),
-    ];
-    if let Some((clause, _)) = clauses.into_iter().find(|(_, is_there)| *is_there) {
-        return Err(format!("its query cannot have {clause}."));
+/// A definition, as a container has it.
+struct Defined<'d> {
+    number: usize,
+    name: &'d str,
+    text: &'d str,
+}
+
+impl Defined<'_> {
+    /// The name of the item, and the expression over it, of the definition's query, if
+    /// it may define a property.
+    fn by(&self, query: Query) -> Result<(String, Expr)> {
+        let clauses = [
+            ("DISTINCT", query.distinct),
+            ("TOP", query.top.is_some()),
+            ("JOIN", query.sources.len() > 1),
+            ("WHERE", query.filter.is_some()),
+            ("GROUP BY", !query.group_by.is_empty()),
+            ("ORDER BY", query.order_by.is_some()),
+            ("OFFSET LIMIT", query.page.is_some()),
+        ];
+        if let Some((clause, _)) = clauses.into_iter().find(|(_, is_there)| *is_there) {
+            return Err(self.invalid(&format!("its query cannot have {clause}.")));
+        }
+        let source = query.sources.first();
+        let is_item = source.is_some_and(|source| {
+            matches!(&source.collection, Collection::Path { steps, .. } if steps.is_empty())
+                && !matches!(source.binding, Binding::Each(_))
+        });
+        let alias = source.filter(|_| is_item).and_then(name_of).map(ToOwned::to_owned);
+        let alias =
+            alias.ok_or_else(|| self.invalid("its query must read the item, as in 'FROM c'."))?;
+        let Projection::Value(item) = query.projection else { return Err(self.without_value()) };
+        match fault(&item.expr) {
+            Some(what) => Err(self.invalid(&format!("its query cannot have {what}."))),
+            None => Ok((alias, item.expr)),
+        }
     }
-    let source = query.sources.first();
-    let is_item = source.is_some_and(|source| {
-        matches!(&source.collection, Collection::Path { steps, .. } if steps.is_empty())
-            && !matches!(source.binding, Binding::Each(_))
-    });
-    let alias = source.filter(|_| is_item).and_then(name_of).map(ToOwned::to_owned);
-    let alias = alias.ok_or("its query must read the item, as in 'FROM c'.")?;
-    let Projection::Value(item) = query.projection else {
-        return Err("its query must be 'SELECT VALUE' and one expression.".to_owned());
-    };
-    match fault(&item.expr) {
-        Some(what) => Err(format!("its query cannot have {what}.")),
-        None => Ok((alias, item.expr)),
+
+    fn invalid(&self, reason: &str) -> Error {
+        invalid_computed(self.name, reason)
+    }
+
+    fn without_value(&self) -> Error {
+        Error::in_its_words(format!(
+            "Required VALUE expression missing from computed property query '{}' at index ({}).",
+            self.text, self.number
+        ))
+    }
+
+    fn malformed(&self, details: &str) -> Error {
+        Error::in_its_words(format!(
+            "Computed property at index ({}) has a malformed query: '{}' Error details: \
+             '{details}'",
+            self.number, self.text
+        ))
     }
 }
 

@@ -57,7 +57,10 @@ impl ComputedProperty {
         let properties = entries.iter().map(Self::read).collect::<Result<Vec<_>>>()?;
         for (number, property) in properties.iter().enumerate() {
             if properties.iter().take(number).any(|earlier| earlier.name == property.name) {
-                return Err(property.invalid("its name is there twice"));
+                return Err(Error::in_its_words(format!(
+                    "Computed property name '{}' cannot be used in multiple definitions.",
+                    property.name
+                )));
             }
         }
         Ok(properties)
@@ -65,18 +68,21 @@ impl ComputedProperty {
 
     fn read(entry: &Value) -> Result<ComputedProperty> {
         let text = |member: &str| match entry.get(member) {
-            Some(Value::String(text)) => Ok(text.clone()),
-            _ => Err(refused(&format!(
-                "the computed property '{entry}' is wrong: its {member} is not a string."
+            Some(Value::String(text)) if text.is_empty() => Err(Error::in_its_words(format!(
+                "Computed property '{member}' is either empty or unspecified."
             ))),
+            Some(Value::String(text)) => Ok(text.clone()),
+            _ => Err(Error::in_its_words("One of the specified inputs is invalid")),
         };
         let property = ComputedProperty { name: text("name")?, query: text("query")? };
         let ComputedProperty { name, query } = &property;
-        if name.is_empty() || name.len() > NAME_BYTES_MAX {
-            return Err(property.invalid(&format!("its name has 1 to {NAME_BYTES_MAX} bytes")));
+        if name.len() > NAME_BYTES_MAX {
+            return Err(property.invalid(&format!("its name has {NAME_BYTES_MAX} bytes at most")));
         }
         if RESERVED.contains(&name.as_str()) {
-            return Err(property.invalid("its name is that of a system property"));
+            return Err(Error::in_its_words(format!(
+                "The system property name '{name}' cannot be used as a computed property name."
+            )));
         }
         if query.len() > QUERY_BYTES_MAX {
             return Err(property.invalid(&format!("its query has {QUERY_BYTES_MAX} bytes at most")));
@@ -95,12 +101,13 @@ impl ComputedProperty {
     }
 }
 
-/// The error for a computed property that cannot be, with a sentence that says why.
+/// The error for a computed property that cannot be, with a sentence that says why,
+/// where the service has no text of its own for it.
 pub fn invalid(name: &str, reason: &str) -> Error {
     refused(&format!("the computed property '{name}' is wrong: {reason}"))
 }
 
-/// The service's text, which SDKs look for, and our reason.
+/// The service's text for what has none of its own, and our reason.
 fn refused(reason: &str) -> Error {
     Error::bad_request(format!("One of the specified inputs is invalid: {reason}"))
 }
@@ -108,7 +115,7 @@ fn refused(reason: &str) -> Error {
 /// What the computed properties of a container and its other members say about
 /// each other.
 pub(super) fn check_together(definition: &ContainerDefinition) -> Result<()> {
-    for property in &definition.computed {
+    for (number, property) in definition.computed.iter().enumerate() {
         let name = property.name.as_str();
         let leads = |path: &Path| path.segments().first().is_some_and(|first| first == name);
         if definition.partition_key.paths.iter().any(leads) {
@@ -116,10 +123,14 @@ pub(super) fn check_together(definition: &ContainerDefinition) -> Result<()> {
         }
         let indexing = &definition.indexing;
         let first = Segment::Name(name.to_owned());
-        let has_special =
-            indexing.spatial.iter().any(|index| index.path.segments.first() == Some(&first))
-                || indexing.vectors.iter().any(|index| leads(&index.path))
-                || indexing.full_texts.iter().any(|index| leads(&index.path));
+        if indexing.spatial.iter().any(|index| index.path.segments.first() == Some(&first)) {
+            return Err(Error::in_its_words(format!(
+                "Computed property '{name}' at index ({number}) has a spatial index. Remove the \
+                 spatial index on this path."
+            )));
+        }
+        let has_special = indexing.vectors.iter().any(|index| leads(&index.path))
+            || indexing.full_texts.iter().any(|index| leads(&index.path));
         if has_special {
             return Err(property.invalid(
                 "it can be in included, excluded and composite paths, and in no other index",

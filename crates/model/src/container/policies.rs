@@ -65,6 +65,35 @@ impl Geospatial {
     }
 }
 
+/// Checks that the places of a plane have their bounds, and those of a globe none.
+pub(super) fn check_spatial(definition: &ContainerDefinition) -> Result<()> {
+    for index in &definition.indexing.spatial {
+        let path = index.path.text();
+        if index.types.is_empty() {
+            return Err(Error::in_its_words(format!(
+                "The spatial data types array cannot be empty. Assign at least one spatial type \
+                 for the 'types' array for the path '{path}'."
+            )));
+        }
+        match (definition.geospatial, &index.bounding_box) {
+            (Geospatial::Geometry, Some(_)) | (Geospatial::Geography, None) => {}
+            (Geospatial::Geometry, None) => {
+                return Err(Error::in_its_words(format!(
+                    "Required parameter 'boundingBox' for 'Geometry' collection is missing in \
+                     spatial path '{path}'"
+                )));
+            }
+            (Geospatial::Geography, Some(_)) => {
+                return Err(Error::in_its_words(format!(
+                    "Incorrect parameter 'boundingBox' specified for 'Geography' collection in \
+                     spatial path '{path}'"
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Reads `conflictResolutionPolicy`.
 pub(super) fn read_conflict_path(policy: &Value) -> Result<String> {
     let invalid = |reason: &str| {
@@ -169,13 +198,20 @@ pub(super) fn read_full_text_paths(policy: Option<&Value>) -> Result<Vec<Path>> 
 fn check_language(value: Option<&Value>) -> Result<()> {
     match value {
         None | Some(Value::Null) => Ok(()),
-        Some(Value::String(language)) if LANGUAGES.contains(&language.as_str()) => Ok(()),
+        Some(Value::String(language)) if is_language(language) => Ok(()),
         Some(other) => Err(Error::bad_request(format!(
             "The Full-Text Policy contains an unsupported language {other}. Supported languages \
              are: {}.",
             LANGUAGES.join(", ")
         ))),
     }
+}
+
+/// A language by its name, or by the number that Windows has for it, which the service
+/// does not look at.
+fn is_language(text: &str) -> bool {
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    LANGUAGES.contains(&text) || is_number
 }
 
 /// Vectors can be added and removed, not changed.

@@ -361,35 +361,65 @@ fn computed_properties_that_are_refused() {
         )
     };
     let place = "it can be in included, excluded and composite paths, and in no other index";
-    for (properties, more, reason) in [
-        ("1".to_owned(), String::new(), "is not a list: 1."),
-        ("[1]".to_owned(), String::new(), "'1' is wrong: its name is not a string."),
-        (r#"[{"name":"a"}]"#.to_owned(), String::new(), "its query is not a string."),
-        (r#"[{"query":"q"}]"#.to_owned(), String::new(), "its name is not a string."),
-        (format!("[{}]", many.join(",")), String::new(), "has 21 computed properties, and 20 are"),
+    let (ours, its) = ("One of the specified inputs is invalid: ", "Message: {\"Errors\":[\"");
+    let system = |name: &str| {
+        format!(
+            "The system property name '{name}' cannot be used as a computed property name.\"]}}"
+        )
+    };
+    for (properties, more, start, reason) in [
+        ("1", String::new(), ours, "is not a list: 1."),
+        ("[1]", String::new(), its, "One of the specified inputs is invalid\"]}"),
+        (r#"[{"name":"a"}]"#, String::new(), its, "One of the specified inputs is invalid\"]}"),
+        (r#"[{"query":"q"}]"#, String::new(), its, "One of the specified inputs is invalid\"]}"),
         (
-            r#"[{"name":"a","query":"q"},{"name":"a","query":"r"}]"#.to_owned(),
+            r#"[{"name":"a","query":""}]"#,
             String::new(),
-            "'a' is wrong: its name is there twice.",
+            its,
+            "Computed property 'query' is either empty or unspecified.\"]}",
         ),
-        (named(""), String::new(), "its name has 1 to 255 bytes"),
-        (named(&"n".repeat(256)), String::new(), "its name has 1 to 255 bytes"),
-        (named("id"), String::new(), "that of a system property"),
-        (named("_ts"), String::new(), "that of a system property"),
-        (named("_self"), String::new(), "that of a system property"),
-        (named("pk"), String::new(), "the partition key starts with its name"),
         (
-            format!(r#"[{{"name":"a","query":"{}"}}]"#, "q".repeat(4097)),
+            &format!("[{}]", many.join(",")),
             String::new(),
+            ours,
+            "has 21 computed properties, and 20 are",
+        ),
+        (
+            r#"[{"name":"a","query":"q"},{"name":"a","query":"r"}]"#,
+            String::new(),
+            its,
+            "Computed property name 'a' cannot be used in multiple definitions.\"]}",
+        ),
+        (
+            &named(""),
+            String::new(),
+            its,
+            "Computed property 'name' is either empty or unspecified.\"]}",
+        ),
+        (&named(&"n".repeat(256)), String::new(), ours, "its name has 255 bytes at most"),
+        (&named("id"), String::new(), its, &system("id")),
+        (&named("_ts"), String::new(), its, &system("_ts")),
+        (&named("_self"), String::new(), its, &system("_self")),
+        (&named("pk"), String::new(), ours, "the partition key starts with its name"),
+        (
+            &format!(r#"[{{"name":"a","query":"{}"}}]"#, "q".repeat(4097)),
+            String::new(),
+            ours,
             "its query has 4096 bytes at most",
         ),
-        (named("a"), index(r#""spatialIndexes":[{"path":"/a/*","types":["Point"]}]"#), place),
-        (named("a"), index(r#""vectorIndexes":[{"path":"/a","type":"flat"}]"#), place),
-        (named("a"), index(r#""fullTextIndexes":[{"path":"/a"}]"#), place),
+        (
+            r#"[{"name":"b","query":"q"},{"name":"a","query":"q"}]"#,
+            index(r#""spatialIndexes":[{"path":"/a/*","types":["Point"]}]"#),
+            its,
+            "Computed property 'a' at index (1) has a spatial index. Remove the spatial index on \
+             this path.\"]}",
+        ),
+        (&named("a"), index(r#""vectorIndexes":[{"path":"/a","type":"flat"}]"#), ours, place),
+        (&named("a"), index(r#""fullTextIndexes":[{"path":"/a"}]"#), ours, place),
     ] {
-        let error = refused(&with(&properties, &more));
+        let error = refused(&with(properties, &more));
         assert_eq!(error.kind, ErrorKind::BadRequest);
-        assert!(error.message.starts_with("One of the specified inputs is invalid: "));
+        assert!(error.message.starts_with(start), "{}: {start}", error.message);
         assert!(error.message.contains(reason), "{}: {reason}", error.message);
     }
     made(&with(&named(&"n".repeat(255)), ""));
@@ -418,4 +448,45 @@ fn a_container_with_a_key_that_is_no_longer_taken_stays_and_changes() {
     let new = r#"{"id":"c","partitionKey":{"paths":["/a-b"],"version":2},"defaultTtl":5}"#;
     let new = parse_replacement(&old, new.as_bytes(), false).unwrap();
     assert_eq!(new.partition_key, old.partition_key);
+}
+
+#[test]
+fn a_plane_needs_its_bounds_and_a_globe_has_none() {
+    let with = |kind: &str, more: &str| {
+        format!(
+            r#"{{"id":"c","geospatialConfig":{{"type":"{kind}"}},"indexingPolicy":{{"spatialIndexes":[{{"path":"/at/?"{more}}}]}}}}"#
+        )
+    };
+    let bounds = r#","boundingBox":{"xmin":0,"ymin":0,"xmax":9,"ymax":9}"#;
+    made(&with("Geometry", bounds));
+    made(&with("Geography", ""));
+    for (kind, more, sentence) in [
+        (
+            "Geometry",
+            "",
+            "Required parameter 'boundingBox' for 'Geometry' collection is missing in spatial path \
+             '/at/?'",
+        ),
+        (
+            "Geography",
+            bounds,
+            "Incorrect parameter 'boundingBox' specified for 'Geography' collection in spatial \
+             path '/at/?'",
+        ),
+        (
+            "Geography",
+            r#","types":[]"#,
+            "The spatial data types array cannot be empty. Assign at least one spatial type for \
+             the 'types' array for the path '/at/?'.",
+        ),
+    ] {
+        let body = with(kind, more);
+        assert_eq!(refused(&body), Error::in_its_words(sentence));
+        // What was stored before this was checked is read, and may stay.
+        let old: ContainerDefinition = serde_json::from_str(&body).unwrap();
+        parse_replacement(&old, body.as_bytes(), false).unwrap();
+        let other = made(r#"{"id":"c"}"#);
+        let error = parse_replacement(&other, body.as_bytes(), false).unwrap_err();
+        assert_eq!(error, Error::in_its_words(sentence));
+    }
 }

@@ -31,8 +31,6 @@ fn queries_that_define_a_property() {
 #[test]
 fn queries_that_do_not() {
     for (query, reason) in [
-        ("SELECT c.a FROM c", "its query must be 'SELECT VALUE' and one expression."),
-        ("SELECT * FROM c", "its query must be 'SELECT VALUE' and one expression."),
         ("SELECT VALUE 1", "its query must read the item, as in 'FROM c'."),
         ("SELECT VALUE a FROM c.a", "its query must read the item"),
         ("SELECT VALUE t FROM t IN c.tags", "its query must read the item"),
@@ -57,17 +55,45 @@ fn queries_that_do_not() {
         ("SELECT VALUE ST_ISVALID(c.a) FROM c", "cannot have a spatial function, ST_ISVALID."),
         ("SELECT VALUE VectorDistance(c.a, [1]) FROM c", "a vector function, VECTORDISTANCE."),
         ("SELECT VALUE FullTextContains(c.a, 'x') FROM c", "a full-text function"),
-        ("SELECT VALUE d.a FROM c", "Identifier 'd' could not be resolved."),
-        ("SELECT VALUE LOWWER(c.a) FROM c", "'LOWWER' is not a recognized built-in function name."),
-        ("SELECT VALUE", "SC1002"),
-        ("", "SC1002"),
-        ("SELECT VALUE c.a LIKE 'x' ESCAPE 'no' FROM c", "must be one character"),
     ] {
         let error = define(query).unwrap_err();
         assert_eq!(error.kind, dayfly_model::ErrorKind::BadRequest, "{query}");
         let start = "One of the specified inputs is invalid: the computed property 'p' is wrong: ";
         assert!(error.message.starts_with(start), "{query}");
         assert!(error.message.contains(reason), "{query}: {}", error.message);
+    }
+}
+
+#[test]
+fn what_the_service_has_its_own_words_for() {
+    let said = |query: &str| {
+        let defined = [("first", "SELECT VALUE 1 FROM c"), ("p", query)];
+        let error = Computed::read(defined).unwrap_err();
+        let body = error.message.strip_prefix("Message: ").unwrap();
+        let body: serde_json::Value = serde_json::from_str(body).unwrap();
+        body["Errors"][0].as_str().unwrap().to_owned()
+    };
+    for query in ["SELECT c.a FROM c", "SELECT * FROM c"] {
+        let expected = format!(
+            "Required VALUE expression missing from computed property query '{query}' at index (1)."
+        );
+        assert_eq!(said(query), expected);
+    }
+    for (query, details) in [
+        ("SELECT VALUE d.a FROM c", "Identifier 'd' could not be resolved."),
+        // This is told before the missing VALUE.
+        ("SELECT d.a FROM c", "Identifier 'd' could not be resolved."),
+        ("SELECT VALUE LOWWER(c.a) FROM c", "'LOWWER' is not a recognized built-in function name."),
+        ("SELECT VALUE", "SC1002"),
+        ("", "SC1002"),
+        ("SELECT VALUE c.a LIKE 'x' ESCAPE 'no' FROM c", "must be one character"),
+    ] {
+        let said = said(query);
+        let start = format!(
+            "Computed property at index (1) has a malformed query: '{query}' Error details: '{{"
+        );
+        assert!(said.starts_with(&start) && said.ends_with("}'"), "{said}");
+        assert!(said.contains(details), "{said}");
     }
 }
 
