@@ -45,6 +45,8 @@ pub struct Settings {
     pub read_only_key: Option<String>,
     /// Whether only this machine can reach the server.
     pub loopback: bool,
+    /// Whether who comes to `localhost` finds the server at 127.0.0.1 too.
+    pub on_ipv4: bool,
     /// Whether the admin API is there also for other machines.
     pub admin_public: bool,
     /// What `/_explorer/emulator.pem` serves.
@@ -292,7 +294,8 @@ impl Api {
         }
         // Two that differ are refused.
         request.headers.text(&HOST)?;
-        let body = account::describe(host(&incoming.parts), incoming.secure);
+        let host = host(&incoming.parts);
+        let body = account::describe(host, incoming.secure, self.settings.on_ipv4);
         let mut reply = self.engine.run(Operation::ReadTime).wait();
         reply.outcome =
             Ok(Success { status: 200, body: body.to_string().into(), ..Success::default() });

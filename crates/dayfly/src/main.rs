@@ -22,6 +22,7 @@ mod tls;
 mod wire;
 
 use std::io::{self, IsTerminal as _, Write as _};
+use std::net::IpAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -237,12 +238,19 @@ fn open_api(
             primary_key: settings.primary_key.clone(),
             read_only_key: settings.read_only_key.clone(),
             loopback: settings.loopback,
+            on_ipv4: is_on_ipv4(settings.listen.ip()),
             admin_public: settings.admin_public,
             certificate_pem: Some(certificate_pem),
             wall: Box::new(|| Timestamp(SystemWall.seconds())),
         },
     )
     .map_err(|error| error.message)
+}
+
+/// Whether who listens on `address` can be found at 127.0.0.1. All addresses of
+/// version 6 are, where the system does not say otherwise, those of version 4 too.
+fn is_on_ipv4(address: IpAddr) -> bool {
+    address.is_unspecified() || address.to_canonical().is_ipv4()
 }
 
 fn runtime() -> Result<Runtime, String> {

@@ -95,6 +95,7 @@ impl Server {
             primary_key: PRIMARY.to_owned(),
             read_only_key: Some(READ_ONLY.to_owned()),
             loopback: true,
+            on_ipv4: true,
             admin_public: false,
             certificate_pem: None,
             wall: Box::new(|| SIGNED_AT),
