@@ -9,6 +9,9 @@ use std::net::SocketAddr;
 use crate::config::{Checked, ClearText, Durability, Place};
 use crate::tls::host_name;
 
+/// What .NET reads in a connection string, and others read past.
+const UNCHECKED: &str = "DisableServerCertificateValidation=True;";
+
 /// Prints how to connect to the server that listens on `address`.
 pub(crate) fn print(settings: &Checked, address: SocketAddr) -> io::Result<()> {
     let mut out = io::stdout().lock();
@@ -20,12 +23,14 @@ fn text(settings: &Checked, address: SocketAddr) -> String {
     let key = if settings.own_key { "<your key>" } else { &settings.primary_key };
     let host = host(address);
     let mut text = format!("dayfly {}\n\n", env!("CARGO_PKG_VERSION"));
-    let mut line = |scheme: &str| {
-        text.push_str(&format!("AccountEndpoint={scheme}://{host}/;AccountKey={key};\n"));
+    let mut line = |scheme: &str, more: &str| {
+        text.push_str(&format!("AccountEndpoint={scheme}://{host}/;AccountKey={key};{more}\n"));
     };
-    line("https");
+    // Nobody knows our certificate. On this machine that does no harm; on a network,
+    // clients had better come to trust it.
+    line("https", if settings.loopback { UNCHECKED } else { "" });
     if settings.clear_text == ClearText::Served {
-        line("http");
+        line("http", "");
     }
     text.push_str(&match &settings.place {
         Place::Memory => "\nData: in memory, gone when the server stops\n".to_owned(),
@@ -76,7 +81,8 @@ mod tests {
             banner("", "127.0.0.1:8081"),
             format!(
                 "dayfly {version}\n\n\
-                 AccountEndpoint=https://localhost:8081/;AccountKey={WELL_KNOWN_KEY};\n\
+                 AccountEndpoint=https://localhost:8081/;AccountKey={WELL_KNOWN_KEY};\
+                 DisableServerCertificateValidation=True;\n\
                  AccountEndpoint=http://localhost:8081/;AccountKey={WELL_KNOWN_KEY};\n\n\
                  Data: ./dayfly-data\nStarted\n"
             )
@@ -87,7 +93,7 @@ mod tests {
     fn a_key_of_the_user_is_not_shown() {
         let text = banner(&format!("--listen 10.0.0.5:1 --key {OWN}"), "10.0.0.5:1");
         assert!(!text.contains(OWN) && !text.contains("http://"), "{text}");
-        assert!(text.contains("AccountEndpoint=https://10.0.0.5:1/;AccountKey=<your key>;"));
+        assert!(text.contains("AccountEndpoint=https://10.0.0.5:1/;AccountKey=<your key>;\n"));
     }
 
     #[test]

@@ -21,6 +21,7 @@ use rustls::pki_types::ServerName;
 use crate::command::Command;
 use crate::limits::Limits;
 use crate::memory::{self, MIB};
+use crate::tls::Home;
 
 /// The key that every emulator of the service uses. Everybody knows it.
 pub(crate) const WELL_KNOWN_KEY: &str =
@@ -131,6 +132,11 @@ pub(crate) struct Config {
     #[arg(long, env = "DAYFLY_TLS_SAN", value_delimiter = ',', value_name = "NAME")]
     pub(crate) tls_san: Vec<String>,
 
+    /// The folder for the generated certificate [default: the data folder; with
+    /// --memory, the user's cache].
+    #[arg(long, env = "DAYFLY_TLS_DIR", value_name = "DIR")]
+    pub(crate) tls_dir: Option<PathBuf>,
+
     #[command(flatten)]
     pub(crate) limits: Limits,
 }
@@ -184,6 +190,8 @@ pub(crate) struct Checked {
     pub(crate) clear_text: ClearText,
     pub(crate) admin_public: bool,
     pub(crate) tls_names: Vec<String>,
+    /// Where the certificate is kept.
+    pub(crate) tls_home: Home,
     pub(crate) limits: Limits,
 }
 
@@ -194,10 +202,16 @@ impl Config {
         self.check_keys(loopback)?;
         self.check_network(loopback)?;
         self.tls_san.iter().try_for_each(|name| check_tls_name(name))?;
+        let place = self.place()?;
         Ok(Checked {
             listen: self.listen,
             loopback,
-            place: self.place()?,
+            tls_home: match (self.tls_dir, &place) {
+                (Some(folder), _) => Home::Folder(folder),
+                (None, Place::Folder(folder)) => Home::Folder(folder.clone()),
+                (None, Place::Memory) => Home::cache(|name| std::env::var_os(name)),
+            },
+            place,
             own_key: self.key.is_some(),
             primary_key: self.key.unwrap_or_else(|| WELL_KNOWN_KEY.to_owned()),
             read_only_key: self.read_only_key,

@@ -219,12 +219,8 @@ fn open_store(settings: &Checked) -> Result<Arc<dyn Store>, String> {
 }
 
 fn open_tls(settings: &Checked) -> Result<Tls, String> {
-    let folder = match &settings.place {
-        Place::Memory => None,
-        Place::Folder(folder) => Some(folder.as_path()),
-    };
     let names = tls::names(settings.listen.ip(), &settings.tls_names);
-    tls::prepare(folder, &names, SystemWall.seconds())
+    tls::prepare(&settings.tls_home, &names, SystemWall.seconds())
 }
 
 fn open_api(

@@ -10,13 +10,15 @@
 //! -----BEGIN PRIVATE KEY-----
 //! ```
 //!
-//! Without a data folder there is a new certificate at each start.
+//! Without a data folder it is kept in the user's cache, so that whoever came to trust
+//! it still does after a restart. Where that cannot be, there is a new one at each start.
 
-use std::fs::{self, File, OpenOptions};
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::net::IpAddr;
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::Path;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,8 +28,11 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use tokio_rustls::TlsAcceptor;
 
-/// Below the data folder.
+/// Below the folder.
 const FILE: &str = "tls.pem";
+
+/// Below the user's cache.
+const CACHE: &str = "dayfly";
 
 /// Some clients refuse certificates that live longer than 825 days.
 const LIFE_SECONDS: u64 = 820 * DAY_SECONDS;
@@ -44,9 +49,35 @@ pub(crate) struct Tls {
     pub(crate) certificate_pem: String,
 }
 
-/// The certificate in `folder`, or a new one, for `names` at `now`.
-pub(crate) fn prepare(folder: Option<&Path>, names: &[String], now: u64) -> Result<Tls, String> {
-    let path = folder.map(|folder| folder.join(FILE));
+/// Where a certificate is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Home {
+    /// In a folder that was asked for: it must work.
+    Folder(PathBuf),
+    /// In the user's cache, if there is one and it can be written.
+    Cache(Option<PathBuf>),
+}
+
+impl Home {
+    /// Our part of the user's cache, by the environment.
+    pub(crate) fn cache(variable: impl Fn(&str) -> Option<OsString>) -> Home {
+        let folder =
+            |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let cache = folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")));
+        Home::Cache(cache.map(|cache| cache.join(CACHE)))
+    }
+
+    fn file(&self) -> Option<PathBuf> {
+        match self {
+            Home::Folder(folder) => Some(folder.join(FILE)),
+            Home::Cache(folder) => folder.as_ref().map(|folder| folder.join(FILE)),
+        }
+    }
+}
+
+/// The certificate in its `home`, or a new one, for `names` at `now`.
+pub(crate) fn prepare(home: &Home, names: &[String], now: u64) -> Result<Tls, String> {
+    let path = home.file();
     let kept = path.as_deref().and_then(|path| fs::read_to_string(path).ok());
     if let Some(text) = kept.filter(|text| is_good(text, names, now)) {
         match accept_with(&text) {
@@ -56,9 +87,14 @@ pub(crate) fn prepare(folder: Option<&Path>, names: &[String], now: u64) -> Resu
     }
     let text =
         make(names, now).map_err(|error| format!("No certificate could be made: {error}"))?;
-    if let Some(path) = path {
-        keep(&path, &text)
-            .map_err(|error| format!("{} could not be written: {error}.", path.display()))?;
+    if let Some(path) = path
+        && let Err(error) = keep(&path, &text)
+    {
+        let message = format!("{} could not be written: {error}.", path.display());
+        match home {
+            Home::Folder(_) => return Err(message),
+            Home::Cache(_) => tracing::debug!("the certificate is for this start only: {message}"),
+        }
     }
     accept_with(&text)
 }
@@ -108,6 +144,9 @@ fn make(names: &[String], now: u64) -> Result<String, rcgen::Error> {
 
 /// Written aside and renamed, so that no crash leaves half of it.
 fn keep(path: &Path, text: &str) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    }
     let aside = path.with_extension("new");
     if let Err(error) = fs::remove_file(&aside)
         && error.kind() != io::ErrorKind::NotFound
@@ -155,7 +194,35 @@ mod tests {
 
     fn pem(folder: &Path, names: &[&str], now: u64) -> String {
         let names: Vec<_> = names.iter().map(|&name| name.to_owned()).collect();
-        prepare(Some(folder), &names, now).unwrap().certificate_pem
+        prepare(&Home::Folder(folder.to_owned()), &names, now).unwrap().certificate_pem
+    }
+
+    #[test]
+    fn the_cache_is_where_the_environment_says() {
+        let cache = |xdg: &str, home: &str| {
+            Home::cache(|name| match name {
+                "XDG_CACHE_HOME" => Some(xdg.into()),
+                "HOME" => Some(home.into()),
+                _ => None,
+            })
+        };
+        let at = |path: &str| Home::Cache(Some(path.into()));
+        assert_eq!(cache("/x", "/h"), at("/x/dayfly"));
+        assert_eq!(cache("", "/h"), at("/h/.cache/dayfly"));
+        assert_eq!(cache("x", "/h"), at("/h/.cache/dayfly"));
+        assert_eq!(cache("", ""), Home::Cache(None));
+        assert_eq!(Home::cache(|_| None), Home::Cache(None));
+    }
+
+    #[test]
+    fn a_folder_that_was_asked_for_must_work_and_the_cache_need_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        fs::write(&file, "").unwrap();
+        let names = ["localhost".to_owned()];
+        let below = file.join("below");
+        prepare(&Home::Cache(Some(below.clone())), &names, NOW).unwrap();
+        assert!(prepare(&Home::Folder(below), &names, NOW).is_err());
     }
 
     #[test]

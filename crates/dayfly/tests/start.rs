@@ -22,9 +22,10 @@ fn a_started_server_is_alive_and_ready() {
     assert_eq!(server.get("/alive").status, 200);
     assert_eq!(server.get("/ready").status, 200);
     let port = server.port;
-    for scheme in ["https", "http"] {
-        let line =
-            format!("AccountEndpoint={scheme}://localhost:{port}/;AccountKey={WELL_KNOWN_KEY};\n");
+    for (scheme, more) in [("https", "DisableServerCertificateValidation=True;"), ("http", "")] {
+        let line = format!(
+            "AccountEndpoint={scheme}://localhost:{port}/;AccountKey={WELL_KNOWN_KEY};{more}\n"
+        );
         assert!(server.banner.contains(&line), "{}", server.banner);
     }
 }
@@ -38,6 +39,27 @@ fn a_server_in_memory_leaves_nothing_behind() {
     assert_eq!(server.get("/ready").status, 200);
     drop(server);
     assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
+}
+
+#[test]
+fn a_server_in_memory_keeps_its_certificate_in_the_cache_or_where_it_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let (cache, other) = (folder.path().join("cache"), folder.path().join("other"));
+    let certificate = |arguments: &[&str]| {
+        let mut command = dayfly(&["--memory", "--listen", "127.0.0.1:0"]);
+        let server = Server::spawn(command.args(arguments).env("XDG_CACHE_HOME", &cache));
+        server.get("/_explorer/emulator.pem").body
+    };
+    let first = certificate(&[]);
+    assert!(first.starts_with("-----BEGIN CERTIFICATE-----"), "{first}");
+    assert_eq!(certificate(&[]), first);
+    assert!(cache.join("dayfly/tls.pem").exists());
+
+    let told = ["--tls-dir", other.to_str().unwrap()];
+    let second = certificate(&told);
+    assert_ne!(second, first);
+    assert_eq!(certificate(&told), second);
+    assert_eq!(certificate(&[]), first);
 }
 
 #[test]

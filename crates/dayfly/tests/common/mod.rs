@@ -19,7 +19,7 @@ pub(crate) const OWN_KEY: &str = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
 /// Longer than anything a test waits for.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The binary with `arguments`, and nothing of ours in its environment.
+/// The binary with `arguments`, nothing of ours in its environment, and no cache.
 pub(crate) fn dayfly(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_dayfly"));
     for (name, _) in std::env::vars_os() {
@@ -27,6 +27,7 @@ pub(crate) fn dayfly(arguments: &[&str]) -> Command {
             command.env_remove(name);
         }
     }
+    command.env_remove("HOME").env_remove("XDG_CACHE_HOME");
     command.args(arguments).stdin(Stdio::null());
     command
 }
