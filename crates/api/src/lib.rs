@@ -203,10 +203,10 @@ impl Api {
             return Ok(said);
         }
         let Err(refused) = self.check_signature(&request, path, &segments) else {
-            return self.carry_out(&request, resource, incoming);
+            return self.carry_out(&request, resource, &segments, incoming);
         };
         let segments = self.check_whole(&request, &incoming.parts.uri, resource, refused)?;
-        self.carry_out(&request, route::resource(&segments)?, incoming)
+        self.carry_out(&request, route::resource(&segments)?, &segments, incoming)
     }
 
     /// What a request with a good signature asks for.
@@ -214,12 +214,14 @@ impl Api {
         &self,
         request: &Request<'_>,
         resource: Resource<'_>,
+        segments: &[Cow<'_, str>],
         incoming: &Incoming,
     ) -> Result<Said> {
         if resource == Resource::Account {
             return self.account(request, incoming);
         }
-        let operation = operation::read(request, resource)?;
+        let operation = operation::read(request, resource)
+            .or_else(|error| operation::refuse(request, segments, error))?;
         Ok(Said::Operation(self.engine.run_until(operation, incoming.cancel.clone())))
     }
 

@@ -1,6 +1,8 @@
 //! From a request to the operation it asks for. After this nobody reads
 //! headers.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use dayfly_engine::operation::{
     Act, AdviceForm, Condition, ContainerScope, ContainerWishes, Feed, Indexing, ItemAddress,
@@ -164,6 +166,27 @@ pub(crate) fn read(request: &Request<'_>, resource: Resource<'_>) -> Result<Oper
              ConnectionMode.Gateway in .NET, gatewayMode() in Java.",
         )),
         _ => Err(wrong_verb(request.method)),
+    }
+}
+
+/// The refusal of a request for something in a container, which its answer tells of as
+/// every other does; of any other request, the error.
+pub(crate) fn refuse(
+    request: &Request<'_>,
+    segments: &[Cow<'_, str>],
+    error: Error,
+) -> Result<Operation> {
+    let at = match segments {
+        [dbs, database, colls, container, _, ..] if dbs == "dbs" && colls == "colls" => {
+            let (database, container) = (database.to_string(), container.to_string());
+            ContainerScope { database, container, ..ContainerScope::default() }
+        }
+        _ => return Err(error),
+    };
+    match part(request) {
+        Ok(part) => Ok(Operation::Refuse { at, part, error }),
+        // It may be the part that was refused.
+        Err(_) => Err(error),
     }
 }
 

@@ -148,23 +148,15 @@ fn container(headers: &mut HeaderMap, place: &Place, context: &Context<'_>) {
         Cow::Owned(encoded) => encoded.into(),
     };
     take(headers, ALT_CONTENT_PATH, names);
-    take(headers, CONTENT_PATH, place.rid.clone());
-    headers.insert(TRANSPORT_ID, context.number.into());
-    match place.ranges.as_slice() {
-        [] => {}
-        [(range, lsn)] => {
-            take(headers, SESSION_TOKEN, session::format(range, place.number, *lsn));
-            set(headers, RANGE_ID, range);
-        }
-        ranges => {
-            let tokens: Vec<_> = ranges
-                .iter()
-                .map(|(range, lsn)| session::format(range, place.number, *lsn))
-                .collect();
-            take(headers, SESSION_TOKEN, tokens.join(","));
-        }
+    if let Some(rid) = &place.rid {
+        take(headers, CONTENT_PATH, rid.clone());
     }
-    if let Some(lsn) = place.ranges.iter().map(|(_, lsn)| *lsn).max() {
+    headers.insert(TRANSPORT_ID, context.number.into());
+    if let (Some(range), Some(lsn)) = (&place.range, place.lsn) {
+        take(headers, SESSION_TOKEN, session::format(range, place.number, lsn));
+        set(headers, RANGE_ID, range);
+    }
+    if let Some(lsn) = place.lsn {
         let lsn = HeaderValue::from(lsn);
         headers.insert(LSN, lsn.clone());
         headers.insert(GLOBAL_LSN, lsn.clone());

@@ -23,7 +23,7 @@ use serde_json::{Map, Value, json};
 use crate::index;
 use crate::keys::{self, CATALOG};
 use crate::record;
-use crate::reply::storage_failed;
+use crate::reply::{Place, storage_failed};
 
 /// How many containers are kept parsed.
 const CACHE_CONTAINERS: usize = 10_000;
@@ -45,6 +45,13 @@ impl Database {
 
     pub(crate) fn etag(&self) -> String {
         record::etag(0, self.opened, self.version)
+    }
+
+    /// Where its containers are.
+    pub(crate) fn place(&self) -> Place {
+        let rid = Some(self.rid().into());
+        let names = format!("dbs/{}", self.id).into();
+        Place { names, rid, number: 0, range: None, lsn: None }
     }
 
     pub(crate) fn to_json(&self) -> Value {
@@ -121,9 +128,11 @@ pub(crate) struct Container {
     pub(crate) rid: ContainerRid,
     pub(crate) rid_text: Arc<str>,
     /// The same, for answers.
-    pub(crate) rid_bytes: Bytes,
+    rid_bytes: Bytes,
     /// `dbs/{name}/colls/{name}`.
     pub(crate) names: Bytes,
+    /// The database it is in, for answers about the container itself.
+    pub(crate) owner: Place,
     /// `dbs/{rid}/colls/{rid}/`.
     pub(crate) self_link: String,
     pub(crate) record: ContainerRecord,
@@ -147,6 +156,7 @@ impl Container {
             rid_bytes: rid_text.as_bytes().to_vec().into(),
             rid_text,
             names: format!("dbs/{}/colls/{}", database.id, definition.id).into(),
+            owner: database.place(),
             slices: slices(&ranges, record.slices),
             ranges,
             record,
@@ -156,6 +166,13 @@ impl Container {
 
     pub(crate) fn definition(&self) -> &ContainerDefinition {
         &self.record.definition
+    }
+
+    /// Where its items are, in the range `range` if that is one, with all commits up to
+    /// `lsn`.
+    pub(crate) fn place(&self, range: Option<Arc<str>>, lsn: Option<u64>) -> Place {
+        let (names, rid) = (self.names.clone(), Some(self.rid_bytes.clone()));
+        Place { names, rid, number: self.number, range, lsn }
     }
 
     /// The computed properties of its items.

@@ -28,7 +28,7 @@ use crate::lives::Lives;
 use crate::offers::{self, Offer};
 use crate::operation::{Condition, ContainerScope, ContainerWishes, Page, Replacement};
 use crate::record;
-use crate::reply::{Count, Place, Reply, Success, storage_failed};
+use crate::reply::{Count, Reply, Success, storage_failed};
 use crate::scope::{Opened, check_intended};
 use crate::statistics;
 use crate::ttl::{self, Changed, History};
@@ -135,13 +135,7 @@ impl ContainerRecord {
 
 fn committed(database: &Database, record: ContainerRecord, status: u16, stamp: Stamp) -> Reply {
     let container = Container::new(database, record);
-    let place = Place {
-        names: container.names.clone(),
-        rid: container.rid_bytes.clone(),
-        number: container.number,
-        ranges: Vec::new(),
-    };
-    shown(&container, status, Timestamp(stamp.ts), CHARGE_CHANGE_RU).at(place)
+    shown(&container, status, Timestamp(stamp.ts), CHARGE_CHANGE_RU).at(container.owner)
 }
 
 fn shown(container: &Container, status: u16, now: Timestamp, charge_ru: f64) -> Reply {
@@ -163,7 +157,7 @@ pub(crate) fn read(
         Ok(success) => Reply::ok(success, opened.now(), CHARGE_LOOK_RU),
         Err(error) => opened.failed(error),
     }
-    .at(opened.place())
+    .at(opened.owner())
 }
 
 fn look(
@@ -212,17 +206,17 @@ pub(crate) fn list(snapshot: &dyn Snapshot, database: &str, page: &Page) -> Resu
         .iter()
         .map(|row| Ok(Container::new(&owner, catalog::decode(row)?).to_json(now)))
         .collect::<Result<Vec<_>>>()?;
-    Ok(feed(&owner.rid(), "DocumentCollections", containers, next, now))
+    Ok(feed(&owner.rid(), "DocumentCollections", containers, next, now).at(owner.place()))
 }
 
-/// All containers of a database, as clients see them, and the database's RID.
-pub(crate) fn all(snapshot: &dyn Snapshot, database: &str) -> Result<(String, Vec<Value>)> {
+/// All containers of a database, as clients see them, and the database.
+pub(crate) fn all(snapshot: &dyn Snapshot, database: &str) -> Result<(Database, Vec<Value>)> {
     let owner = catalog::open_database(snapshot, database)?.value;
     let rows = list::all_rows(snapshot, &keys::containers(owner.number))?;
     let now = catalog::now(snapshot);
     let shown = |row: &bytes::Bytes| Ok(Container::new(&owner, catalog::decode(row)?).to_json(now));
     let containers = rows.iter().map(shown).collect::<Result<_>>()?;
-    Ok((owner.rid(), containers))
+    Ok((owner, containers))
 }
 
 /// The container that a change is about.
@@ -379,7 +373,7 @@ fn record_changed(clerk: &Clerk<'_>, database: Database, record: ContainerRecord
 /// Removes a container. Its buckets are cleared later, by the purge.
 pub(crate) fn delete(clerk: &Clerk<'_>, at: &ContainerScope, condition: &Condition) -> Reply {
     clerk.answer(|snapshot| {
-        let (_, record, container) = open(snapshot, at)?;
+        let (owner, record, container) = open(snapshot, at)?;
         check_condition(condition, &container.etag())?;
         let gone = offers::rows_of(snapshot, &record.rid())?;
         let key = keys::container(record.database, &container.definition().id);
@@ -397,7 +391,7 @@ pub(crate) fn delete(clerk: &Clerk<'_>, at: &ContainerScope, condition: &Conditi
         if reply.outcome.is_ok() {
             clerk.close_buckets(&buckets);
         }
-        Ok(reply)
+        Ok(reply.at(owner.value.place()))
     })
 }
 
@@ -409,14 +403,14 @@ pub(crate) fn ranges(opened: &Opened, known: Option<&str>) -> Reply {
     if known.is_some_and(|known| known.trim() != "*" && names(known, &etag)) {
         let success =
             Success { status: 304, etag: Some(etag), item_count: Some(0), ..Success::default() };
-        return Reply::ok(success, opened.now(), CHARGE_LOOK_RU).at(opened.place());
+        return Reply::ok(success, opened.now(), CHARGE_LOOK_RU).at(container.place(None, None));
     }
     let ranges = offers::ranges_json(opened, &etag);
     let mut reply = feed(&container.rid_text, "PartitionKeyRanges", ranges, None, opened.now());
     if let Ok(success) = &mut reply.outcome {
         success.etag = Some(etag);
     }
-    reply.at(opened.place())
+    reply.at(container.place(None, None))
 }
 
 /// All ranges of a container, as clients see them.
@@ -432,7 +426,7 @@ fn ranges_etag(container: &Container) -> String {
 /// Shows the conflicts: two regions that write can be at odds, and there is one.
 pub(crate) fn conflicts(opened: &Opened) -> Reply {
     let rid = &opened.container.rid_text;
-    feed(rid, "Conflicts", Vec::new(), None, opened.now()).at(opened.place())
+    feed(rid, "Conflicts", Vec::new(), None, opened.now()).at(opened.container.place(None, None))
 }
 
 /// What the log shows also when it is quiet.

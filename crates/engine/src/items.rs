@@ -24,11 +24,11 @@ use crate::figures::{Gone, Graves};
 use crate::head::State;
 use crate::index::{Difference, Index, Indexed, Policies, Source};
 use crate::keys::{self, ItemKey, Partition};
-use crate::operation::{Act, Condition, Indexing, ItemAddress, WriteItem};
+use crate::operation::{Act, Condition, Indexing, ItemAddress, Part, WriteItem};
 use crate::purge::{Deadlines, Tell};
 use crate::record::{self, Record, Seal, Unstamped};
 use crate::reply::{Place, Reply, Success, storage_failed};
-use crate::scope::Opened;
+use crate::scope::{Opened, Touched};
 use crate::unique;
 
 /// The largest item, in bytes of JSON.
@@ -110,12 +110,7 @@ impl Spot {
 
     /// For an answer that knows the bucket's commits up to `lsn`.
     pub(crate) fn place(&self, container: &Container, lsn: u64) -> Place {
-        Place {
-            names: container.names.clone(),
-            rid: container.rid_bytes.clone(),
-            number: container.number,
-            ranges: vec![(Arc::clone(&self.range), lsn)],
-        }
+        container.place(Some(Arc::clone(&self.range)), Some(lsn))
     }
 }
 
@@ -126,25 +121,32 @@ fn range_id(container: &Container, epk: &Epk) -> Arc<str> {
 /// Shows an item.
 pub(crate) fn read(opened: &Opened, item: ItemAddress, condition: &Condition) -> Reply {
     let container = &opened.container;
+    let part = Part::of(item.partition_key.clone());
     let spot = match locate(opened, item) {
         Ok(Some(spot)) => spot,
-        Ok(None) => return opened.failed(not_found(ErrorKind::NotFound)).at(opened.place()),
-        Err(error) => return opened.failed(error).at(opened.place()),
+        Ok(None) => return missing(opened, opened.place(&part)),
+        Err(error) => return opened.failed(error).at(opened.place(&part)),
     };
     let head = opened.snapshot.head(spot.bucket);
     let place = spot.place(container, head.lsn);
-    if let Err(error) = opened.check_session(&place) {
+    let touched = Touched { range: Arc::clone(&spot.range), lsn: head.lsn };
+    if let Err(error) = opened.check_session(&[touched]) {
         return opened.failed(error).at(place);
     }
     let get = |key: &[u8]| opened.snapshot.get(spot.bucket, key);
     let seen = State::policy(&head)
         .and_then(|policy| look(get, &spot.key, &spot.partition_key, policy.cuts(opened.now())));
     match seen.map(|seen| spot.meant(seen)) {
-        Ok(Seen::Alive(record)) => shown(container, &record, condition, opened.now()),
-        Ok(Seen::Dead(_) | Seen::Absent) => opened.failed(not_found(ErrorKind::NotFound)),
-        Err(error) => opened.failed(storage_failed(error)),
+        Ok(Seen::Alive(record)) => shown(container, &record, condition, opened.now()).at(place),
+        Ok(Seen::Dead(_) | Seen::Absent) => missing(opened, place),
+        Err(error) => opened.failed(storage_failed(error)).at(place),
     }
-    .at(place)
+}
+
+/// The answer to a read of an item that is not there. As that of the service, it does not
+/// say the RID of the container.
+fn missing(opened: &Opened, place: Place) -> Reply {
+    opened.failed(not_found(ErrorKind::NotFound)).at(Place { rid: None, ..place })
 }
 
 fn shown(container: &Container, record: &Record, condition: &Condition, now: Timestamp) -> Reply {
@@ -626,9 +628,7 @@ impl ItemPlan {
         let minimal = self.minimal;
         let (deadlines, bucket) = (Arc::clone(&self.around.deadlines), self.spot.bucket);
         move |stamp, record| {
-            for (_, lsn) in &mut place.ranges {
-                *lsn = stamp.lsn;
-            }
+            place.lsn = Some(stamp.lsn);
             let now = Timestamp(stamp.ts);
             let dies = record.as_ref().and_then(|record| record.life.expires_at(default));
             let tell = dies.map(|at| Tell { deadlines, bucket, at: at.0 });

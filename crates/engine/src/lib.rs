@@ -63,7 +63,7 @@ use crate::index::Index;
 use crate::items::{Around, ItemPlan};
 use crate::lanes::Lanes;
 pub use crate::lanes::{ByLane, LaneFigures, QuerySteps};
-use crate::operation::{ContainerScope, Operation, WriteItem};
+use crate::operation::{ContainerScope, Operation, Part, WriteItem};
 pub use crate::purge::{LAG_SECONDS, Lag, PurgeFigures, PurgeState, PurgeStatus};
 use crate::reply::{Reply, Success, storage_failed};
 use crate::scope::Opened;
@@ -123,8 +123,7 @@ pub(crate) struct Shared {
 impl Shared {
     /// Adds to an answer about items what is alive in their container.
     fn tell_usage(&self, container: &Container, mut reply: Reply) -> Reply {
-        let lsn =
-            reply.place.as_ref().and_then(|place| place.ranges.iter().map(|(_, lsn)| *lsn).max());
+        let lsn = reply.place.as_ref().and_then(|place| place.lsn);
         if let (Ok(success), Some(now)) = (&mut reply.outcome, reply.now) {
             success.usage = self.usage.of(&self.store, container, now, lsn.unwrap_or_default());
         }
@@ -328,6 +327,8 @@ impl Engine {
                 self.query(cancel, move |clerk, steps| query::feed(clerk, &asked, steps))
             }
 
+            Operation::Refuse { at, part, error } => Answer::ready(self.refuse(&at, &part, error)),
+
             Operation::ListRanges { at, known } => {
                 Answer::ready(self.shared.enter(&at, ErrorKind::OwnerNotFound).map_or_else(
                     |reply| reply,
@@ -416,6 +417,7 @@ impl Engine {
             deadlines: Arc::clone(&self.shared.purge.deadlines),
             gone: Arc::clone(&self.shared.gone),
         };
+        let part = Part::of(write.partition_key.clone());
         match items::plan(&opened, write, around) {
             Ok(plan) => {
                 let bucket = plan.bucket();
@@ -423,7 +425,16 @@ impl Engine {
                 let (shared, container) = (Arc::clone(&self.shared), opened.container);
                 Answer::Pending(Pending(Waiting::Item(ticket, Within { shared, container })))
             }
-            Err(error) => Answer::ready(opened.failed(error).at(opened.place())),
+            Err(error) => Answer::ready(opened.failed(error).at(opened.place(&part))),
+        }
+    }
+
+    /// A refusal costs nothing. Where the container is not there, that is not what the
+    /// request was refused for.
+    fn refuse(&self, at: &ContainerScope, part: &Part, error: Error) -> Reply {
+        match self.shared.enter(at, ErrorKind::OwnerNotFound) {
+            Ok(opened) => Reply { charge_ru: 0.0, ..opened.failed(error) }.at(opened.place(part)),
+            Err(_) => error.into(),
         }
     }
 

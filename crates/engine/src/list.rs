@@ -4,6 +4,8 @@
 //! when rows are written, expire or are purged between two pages, and over a
 //! restart.
 
+use std::sync::Arc;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::{BufMut, Bytes};
@@ -19,8 +21,8 @@ use crate::head::State;
 use crate::items::Seen;
 use crate::keys::{self, Partition};
 use crate::operation::{Page, Part};
-use crate::reply::{CHARGE_MINIMUM_RU, Place, Reply, Success, storage_failed};
-use crate::scope::Opened;
+use crate::reply::{CHARGE_MINIMUM_RU, Reply, Success, storage_failed};
+use crate::scope::{Opened, Touched};
 
 /// A page without a wish of the client.
 const PAGE_DEFAULT: usize = 100;
@@ -36,16 +38,12 @@ const CHUNK: usize = 32;
 /// Shows items of a container in key order: by EPK, then by id.
 pub(crate) fn items(opened: &Opened, part: &Part, page: &Page) -> Reply {
     let outcome = Scan::new(opened, part, page).and_then(Scan::run);
-    match outcome {
-        Ok(reply) => reply,
-        Err(error) => opened.failed(error).at(opened.place()),
-    }
+    outcome.unwrap_or_else(|error| opened.failed(error)).at(opened.place(part))
 }
 
 /// One page of items on its way.
 struct Scan<'a> {
     opened: &'a Opened,
-    place: Place,
     /// What to read, in order.
     segments: Vec<(Bucket, KeyRange)>,
     limit: usize,
@@ -59,15 +57,14 @@ struct Scan<'a> {
 impl<'a> Scan<'a> {
     fn new(opened: &'a Opened, part: &Part, page: &Page) -> Result<Self> {
         let container = &opened.container;
-        let (place, mut segments) = segments(opened, part)?;
-        opened.check_session(&place)?;
+        let mut segments = segments(opened, part)?;
+        opened.check_session(&touched(opened, part)?)?;
         let scope = container.number.to_be_bytes();
         if let Some(token) = &page.continuation {
             skip_to(&mut segments, read_token(token, scope)?)?;
         }
         Ok(Scan {
             opened,
-            place,
             segments,
             limit: limit(page),
             scope,
@@ -97,7 +94,7 @@ impl<'a> Scan<'a> {
             ..Success::new(200, body)
         };
         let charge_ru = self.charge_ru.max(CHARGE_MINIMUM_RU);
-        Ok(Reply::ok(success, self.opened.now(), charge_ru).at(self.place))
+        Ok(Reply::ok(success, self.opened.now(), charge_ru))
     }
 
     /// Reads one bucket's part. Where the next page starts, if this one is
@@ -155,46 +152,48 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// What a part of a container means in keys, and the ranges it touches.
-pub(crate) fn segments(opened: &Opened, part: &Part) -> Result<(Place, Vec<(Bucket, KeyRange)>)> {
+/// What a part of a container means in keys.
+pub(crate) fn segments(opened: &Opened, part: &Part) -> Result<Vec<(Bucket, KeyRange)>> {
     let container = &opened.container;
-    let mut interval = Interval { min: Epk(Vec::new()), max: None };
-    if let Some(id) = &part.range {
-        let range = find_range(container, id)?;
-        interval.narrow(&range.min, range.max.as_ref());
+    let interval = Interval::of(container, part)?;
+    if let Some(key) = whole_key(container, part)? {
+        let epk = container.epk(&key);
+        let inside = interval.contains(&epk);
+        let keys = Partition::new(&epk, &key.canonical()).items();
+        return Ok(inside.then(|| (container.bucket(&epk), keys)).into_iter().collect());
     }
-    if let Some(start) = &part.start {
-        interval.narrow(start, None);
-    }
-    if let Some(end) = &part.end {
-        interval.narrow(&Epk(Vec::new()), Some(end));
-    }
-    let mut place = opened.place();
-    if let Some(key) = &part.partition_key {
-        let definition = &container.definition().partition_key;
-        let key = fitting(container, key)?;
-        if definition.system_key || key.0.len() == definition.paths.len() {
-            let epk = container.epk(&key);
-            place.ranges.retain(|(id, _)| container.range(&epk).is_some_and(|of| of.id == *id));
-            let inside = interval.contains(&epk);
-            let keys = Partition::new(&epk, &key.canonical()).items();
-            let segments = inside.then(|| (container.bucket(&epk), keys));
-            return Ok((place, segments.into_iter().collect()));
-        }
-        let (min, max) = epk::prefix_range(definition, &key);
-        interval.narrow(&min, Some(&max));
-    }
-    let touched = |id: &str| find_range(container, id).is_ok_and(|range| interval.overlaps(range));
-    place.ranges.retain(|(id, _)| touched(id));
     let keys = keys::items_between(&interval.min, interval.max.as_ref());
-    Ok((place, container.buckets().map(|bucket| (bucket, keys.clone())).collect()))
+    Ok(container.buckets().map(|bucket| (bucket, keys.clone())).collect())
+}
+
+/// The ranges that a part of a container touches: that of its partition key if it has
+/// one, whatever else it says.
+pub(crate) fn touched(opened: &Opened, part: &Part) -> Result<Vec<Touched>> {
+    let container = &opened.container;
+    let touch = |range: &Range| {
+        let lsn = opened.snapshot.head(container.bucket(&range.min)).lsn;
+        Touched { range: Arc::clone(&range.id), lsn }
+    };
+    if let Some(key) = whole_key(container, part)? {
+        return Ok(container.range(&container.epk(&key)).map(touch).into_iter().collect());
+    }
+    let interval = Interval::of(container, part)?;
+    Ok(container.ranges.iter().filter(|range| interval.overlaps(range)).map(touch).collect())
+}
+
+/// The key of a part, if it names one logical partition.
+fn whole_key(container: &Container, part: &Part) -> Result<Option<PartitionKey>> {
+    match &part.partition_key {
+        Some(key) if !is_prefix(container, key) => {
+            key.clone().fitted(&container.definition().partition_key).map(Some)
+        }
+        _ => Ok(None),
+    }
 }
 
 /// A list may give the first components of a hierarchical key.
-fn fitting(container: &Container, key: &PartitionKey) -> Result<PartitionKey> {
-    let definition = &container.definition().partition_key;
-    let is_prefix = !key.0.is_empty() && key.0.len() < definition.paths.len();
-    if is_prefix { Ok(key.clone()) } else { key.clone().fitted(definition) }
+fn is_prefix(container: &Container, key: &PartitionKey) -> bool {
+    !key.0.is_empty() && key.0.len() < container.definition().partition_key.paths.len()
 }
 
 fn find_range<'a>(container: &'a Container, id: &str) -> Result<&'a Range> {
@@ -219,6 +218,26 @@ struct Interval {
 }
 
 impl Interval {
+    /// What a part says of EPKs, but for a key that names one logical partition.
+    fn of(container: &Container, part: &Part) -> Result<Interval> {
+        let mut interval = Interval { min: Epk(Vec::new()), max: None };
+        if let Some(id) = &part.range {
+            let range = find_range(container, id)?;
+            interval.narrow(&range.min, range.max.as_ref());
+        }
+        if let Some(start) = &part.start {
+            interval.narrow(start, None);
+        }
+        if let Some(end) = &part.end {
+            interval.narrow(&Epk(Vec::new()), Some(end));
+        }
+        if let Some(key) = part.partition_key.as_ref().filter(|key| is_prefix(container, key)) {
+            let (min, max) = epk::prefix_range(&container.definition().partition_key, key);
+            interval.narrow(&min, Some(&max));
+        }
+        Ok(interval)
+    }
+
     fn narrow(&mut self, min: &Epk, max: Option<&Epk>) {
         if min.0 > self.min.0 {
             self.min = min.clone();

@@ -4,6 +4,7 @@
 //! below looks at headers again. Resources are named as the client named them,
 //! by name or by RID.
 
+use dayfly_model::Error;
 use dayfly_model::epk::Epk;
 use dayfly_model::json::ObjectText;
 use dayfly_model::partition_key::PartitionKey;
@@ -107,6 +108,17 @@ pub enum Operation {
     PlanQuery(PlanQuery),
     /// Shows the databases, containers, offers or ranges that a query asks for.
     QueryFeed(QueryFeed),
+
+    /// Answers a request that was refused before it became an operation, as one about
+    /// its part of a container.
+    Refuse {
+        /// Where.
+        at: ContainerScope,
+        /// Which part it names.
+        part: Part,
+        /// Why.
+        error: Error,
+    },
 
     /// Shows the partition key ranges of a container.
     ListRanges {
@@ -384,6 +396,11 @@ pub struct Part {
 }
 
 impl Part {
+    /// The part with this partition key; everything without one.
+    pub fn of(partition_key: Option<PartitionKey>) -> Part {
+        Part { partition_key, ..Part::default() }
+    }
+
     /// Whether all of the container is meant.
     pub fn is_everything(&self) -> bool {
         self.partition_key.is_none() && !self.is_scoped()

@@ -57,7 +57,7 @@ use self::token::{Place, Seals, Token};
 use crate::operation::{AdviceForm, QueryItems};
 use crate::reply::{IndexAdvice, QueryFigures, Reply, Success};
 use crate::scope::Opened;
-use crate::{Shared, list, reply};
+use crate::{Shared, list};
 
 /// The largest page, in bytes of JSON.
 const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -73,8 +73,11 @@ pub(crate) fn items(
     asked: &QueryItems,
     steps: &Steps<'_>,
 ) -> Reply {
-    let reply = run(shared, opened, asked, steps).map(|ran| ran.into_reply(opened, asked));
-    reply.unwrap_or_else(|error| opened.failed(error).at(opened.place()))
+    match run(shared, opened, asked, steps) {
+        Ok(ran) => ran.into_reply(opened, asked),
+        Err(error) => opened.failed(error),
+    }
+    .at(opened.place(&asked.part))
 }
 
 /// The way that a query took.
@@ -93,7 +96,6 @@ struct Ran {
     continuation: Option<String>,
     figures: QueryFigures,
     charge_ru: f64,
-    place: reply::Place,
     /// How many partitions were looked at, if they are named.
     partitions: Option<usize>,
     taken: Taken,
@@ -115,7 +117,7 @@ impl Ran {
             advice: self.advice.map(Box::new),
             ..Success::new(200, body)
         };
-        Reply::ok(success, opened.now(), self.charge_ru).at(self.place)
+        Reply::ok(success, opened.now(), self.charge_ru)
     }
 }
 
@@ -123,13 +125,13 @@ fn run(shared: &Shared, opened: &Opened, asked: &QueryItems, steps: &Steps<'_>) 
     let container = &opened.container;
     let request = Request::read(&asked.query)?;
     let program = Program::compile(&request, container.computed()?)?;
-    let Reach { place, segments, partitions, key } = reach::reach(opened, &request, &asked.part)?;
-    opened.check_session(&place)?;
-    if crosses(opened, asked, &place, partitions) && !asked.cross_partition && program.reads_items()
-    {
+    let reach = reach::reach(opened, &request, &asked.part)?;
+    opened.check_session(&reach.touched)?;
+    if crosses(opened, asked, &reach) && !asked.cross_partition && program.reads_items() {
         return Err(cross_partition());
     }
     check_needs(shared, opened, asked, &program)?;
+    let Reach { segments, partitions, key, .. } = reach;
     let seals = Seals::new(container.number, &asked.query, &request.query);
     let start = asked.page.continuation.as_deref().map(|text| Token::read(text, seals));
     let (resume, at) = if let Some(Token { resume, at }) = start.transpose()? {
@@ -175,7 +177,6 @@ fn run(shared: &Shared, opened: &Opened, asked: &QueryItems, steps: &Steps<'_>) 
         finished,
         figures,
         charge_ru: charge::of_query(figures.items_charge, figures.row_bytes),
-        place,
         partitions,
         taken,
         advice,
@@ -184,15 +185,10 @@ fn run(shared: &Shared, opened: &Opened, asked: &QueryItems, steps: &Steps<'_>) 
 
 /// Whether a query goes over partitions that neither the request nor its filter
 /// names. That the container has but one range, for now, is no excuse.
-fn crosses(
-    opened: &Opened,
-    asked: &QueryItems,
-    place: &reply::Place,
-    partitions: Option<usize>,
-) -> bool {
+fn crosses(opened: &Opened, asked: &QueryItems, reach: &Reach) -> bool {
     let is_divided = !opened.container.definition().partition_key.system_key;
-    let is_open = is_divided && partitions.is_none();
-    !asked.part.is_scoped() && (is_open || place.ranges.len() > 1)
+    let is_open = is_divided && reach.partitions.is_none();
+    !asked.part.is_scoped() && (is_open || reach.touched.len() > 1)
 }
 
 /// Refuses what the service refuses without an index.

@@ -136,18 +136,21 @@ impl<T: Into<Bytes>> From<T> for Pieces {
     }
 }
 
-/// A container, and where its order stood.
+/// What an answer is about lies in a container, or is one and lies in a database:
+/// the names of that, and where the order of its commits stood.
 #[derive(Clone, Debug)]
 pub struct Place {
-    /// `dbs/{name}/colls/{name}`, in UTF-8.
+    /// `dbs/{name}/colls/{name}` or `dbs/{name}`, in UTF-8.
     pub names: Bytes,
-    /// The container's RID.
-    pub rid: Bytes,
+    /// Its RID, unless that is not to be told.
+    pub rid: Option<Bytes>,
     /// The container's number, which no other container ever has.
     pub number: u32,
-    /// The partition key ranges touched, one or all of them, each with the
-    /// last commit that this answer knows.
-    pub ranges: Vec<(Arc<str>, u64)>,
+    /// The one partition key range that the answer is about. Nothing else makes a
+    /// session token: most clients cannot read one of several ranges.
+    pub range: Option<Arc<str>>,
+    /// The last commit that this answer knows, of all that it is about.
+    pub lsn: Option<u64>,
 }
 
 impl Success {

@@ -8,7 +8,8 @@ use dayfly_storage::Snapshot;
 
 use crate::Shared;
 use crate::catalog::{self, Container};
-use crate::operation::ContainerScope;
+use crate::list;
+use crate::operation::{ContainerScope, Part};
 use crate::reply::{Place, Reply};
 
 /// A container, opened for one request.
@@ -18,6 +19,12 @@ pub(crate) struct Opened {
     /// Named by RID, so its items are too.
     pub(crate) by_rid: bool,
     session: Vec<Seen>,
+}
+
+/// A partition key range that a request touches, and its last commit.
+pub(crate) struct Touched {
+    pub(crate) range: Arc<str>,
+    pub(crate) lsn: u64,
 }
 
 impl Opened {
@@ -30,31 +37,33 @@ impl Opened {
         Reply::failed(error, self.now())
     }
 
-    /// For an answer about the whole container.
-    pub(crate) fn place(&self) -> Place {
-        let lsn =
-            |range: &catalog::Range| self.snapshot.head(self.container.bucket(&range.min)).lsn;
-        Place {
-            names: self.container.names.clone(),
-            rid: self.container.rid_bytes.clone(),
-            number: self.container.number,
-            ranges: self
-                .container
-                .ranges
-                .iter()
-                .map(|range| (Arc::clone(&range.id), lsn(range)))
-                .collect(),
-        }
+    /// Where items are that a request names by `part`, for whatever it is answered, a
+    /// refusal too. If that is one range, it is the range of the answer; if it is
+    /// several, or the part names none, there is none.
+    pub(crate) fn place(&self, part: &Part) -> Place {
+        let touched = list::touched(self, part).unwrap_or_default();
+        let range = match touched.as_slice() {
+            [only] => Some(Arc::clone(&only.range)),
+            _ => None,
+        };
+        self.container.place(range, touched.iter().map(|touched| touched.lsn).max())
+    }
+
+    /// Where the container itself is.
+    pub(crate) fn owner(&self) -> Place {
+        let heads = self.container.buckets().map(|bucket| self.snapshot.head(bucket).lsn);
+        Place { lsn: heads.max(), ..self.container.owner.clone() }
     }
 
     /// Whether this snapshot has all that the client has seen. A token for a
     /// range that is not touched, or not known, or for an earlier container of
     /// this name, says nothing.
-    pub(crate) fn check_session(&self, place: &Place) -> Result<()> {
+    pub(crate) fn check_session(&self, touched: &[Touched]) -> Result<()> {
         let number = i64::from(self.container.number);
         let missing = |seen: &Seen| {
-            (seen.version == -1 || seen.version == number)
-                && place.ranges.iter().any(|(range, lsn)| **range == *seen.range && seen.lsn > *lsn)
+            let is_ahead =
+                |touched: &Touched| *touched.range == *seen.range && seen.lsn > touched.lsn;
+            (seen.version == -1 || seen.version == number) && touched.iter().any(is_ahead)
         };
         if self.session.iter().any(missing) {
             return Err(Error::new(

@@ -32,10 +32,11 @@ pub(crate) fn explain(
     match run(shared, opened, asked, steps) {
         Ok(ran) => {
             let body = told(&ran, opened, &shared.store.figures()).to_string();
-            Reply::ok(Success::new(200, body), opened.now(), ran.charge_ru).at(ran.place)
+            Reply::ok(Success::new(200, body), opened.now(), ran.charge_ru)
         }
-        Err(error) => opened.failed(error).at(opened.place()),
+        Err(error) => opened.failed(error),
     }
+    .at(opened.place(&asked.part))
 }
 
 fn told(ran: &Ran, opened: &Opened, store: &Figures) -> Value {

@@ -18,24 +18,25 @@ use crate::{catalog, containers, databases, list, offers};
 /// Shows the resources that a query asks for.
 pub(crate) fn feed(clerk: &Clerk<'_>, asked: &QueryFeed, steps: &Steps<'_>) -> Reply {
     clerk.answer(|snapshot| {
-        let (rid, name, resources) = match &asked.feed {
-            Feed::Databases => (String::new(), "Databases", databases::all(snapshot)?),
+        let (rid, place, name, resources) = match &asked.feed {
+            Feed::Databases => (String::new(), None, "Databases", databases::all(snapshot)?),
             Feed::Containers(database) => {
-                let (rid, containers) = containers::all(snapshot, database)?;
-                (rid, "DocumentCollections", containers)
+                let (owner, containers) = containers::all(snapshot, database)?;
+                (owner.rid(), Some(owner.place()), "DocumentCollections", containers)
             }
             Feed::Ranges(at) | Feed::Conflicts(at) => {
                 let opened = match clerk.shared().enter(at, ErrorKind::OwnerNotFound) {
                     Ok(opened) => opened,
                     Err(reply) => return Ok(reply),
                 };
-                let rid = opened.container.rid_text.to_string();
-                match &asked.feed {
-                    Feed::Ranges(_) => (rid, "PartitionKeyRanges", containers::all_ranges(&opened)),
-                    _ => (rid, "Conflicts", Vec::new()),
-                }
+                let container = &opened.container;
+                let (name, resources) = match &asked.feed {
+                    Feed::Ranges(_) => ("PartitionKeyRanges", containers::all_ranges(&opened)),
+                    _ => ("Conflicts", Vec::new()),
+                };
+                (container.rid_text.to_string(), Some(container.place(None, None)), name, resources)
             }
-            Feed::Offers => (String::new(), "Offers", offers::all(snapshot)?),
+            Feed::Offers => (String::new(), None, "Offers", offers::all(snapshot)?),
         };
         let page = page(asked, &resources, catalog::now(snapshot), steps)?;
         let (rows, count, continuation) = page;
@@ -46,7 +47,7 @@ pub(crate) fn feed(clerk: &Clerk<'_>, asked: &QueryFeed, steps: &Steps<'_>) -> R
         ]
         .concat();
         let success = Success { continuation, item_count: Some(count), ..Success::new(200, body) };
-        Ok(Reply::ok(success, catalog::now(snapshot), CHARGE_LOOK_RU))
+        Ok(Reply { place, ..Reply::ok(success, catalog::now(snapshot), CHARGE_LOOK_RU) })
     })
 }
 

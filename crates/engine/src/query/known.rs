@@ -181,7 +181,7 @@ impl Knower<'_, '_> {
     /// How many items are alive in the container, if all of it is meant.
     fn living(&self) -> Result<Option<u64>> {
         let opened = self.chooser.opened;
-        let all = list::segments(opened, &Part::default())?.1;
+        let all = list::segments(opened, &Part::default())?;
         let meant = self.segments.iter().map(|(_, scope)| scope.0.len()).sum::<usize>();
         let whole = self.part.is_everything() && meant == all.len();
         if !whole {

@@ -24,7 +24,7 @@ pub(crate) fn plan(opened: &Opened, asked: &PlanQuery) -> Result<Reply> {
     .map_err(SyntaxError::into_error)?;
     check_ranges(opened, &request, &plan)?;
     let success = Success::new(200, plan.to_json().to_string());
-    Ok(Reply::ok(success, opened.now(), CHARGE_LOOK_RU).at(opened.place()))
+    Ok(Reply::ok(success, opened.now(), CHARGE_LOOK_RU).at(opened.container.place(None, None)))
 }
 
 /// Refuses a plan whose ranges cannot be merged: a subquery after FROM that groups or

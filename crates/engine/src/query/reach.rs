@@ -10,8 +10,7 @@ use dayfly_storage::KeyRange;
 use super::access::{Scope, Segments};
 use crate::list;
 use crate::operation::Part;
-use crate::reply::Place;
-use crate::scope::Opened;
+use crate::scope::{Opened, Touched};
 
 /// A filter that names more partitions than this names all.
 const PARTITIONS_MAX: usize = 256;
@@ -19,7 +18,7 @@ const PARTITIONS_MAX: usize = 256;
 /// What a query can find anything in.
 pub(super) struct Reach {
     /// The partition key ranges.
-    pub(super) place: Place,
+    pub(super) touched: Vec<Touched>,
     /// The ranges of keys.
     pub(super) segments: Segments,
     /// How many partitions that is, if they are named.
@@ -30,36 +29,36 @@ pub(super) struct Reach {
 
 /// The ranges of keys to look at, and the partition key ranges they are in.
 pub(super) fn reach(opened: &Opened, request: &Request, part: &Part) -> Result<Reach> {
-    let (mut place, ranges) = list::segments(opened, part)?;
+    let ranges = list::segments(opened, part)?;
+    let mut touched = list::touched(opened, part)?;
     let definition = &opened.container.definition().partition_key;
     if part.partition_key.is_some() || definition.system_key || request.query.sources.is_empty() {
         let partitions = part.partition_key.is_some().then_some(1);
         let key = part.partition_key.clone();
-        return Ok(Reach { place, segments: grouped(ranges), partitions, key });
+        return Ok(Reach { touched, segments: grouped(ranges), partitions, key });
     }
     let keys = match routing(&request.query, &request.parameters, definition) {
         Routing::Nothing => Vec::new(),
         Routing::Keys(keys) if keys.len() <= PARTITIONS_MAX => keys,
         Routing::Keys(_) | Routing::Everything => {
-            return Ok(Reach { place, segments: grouped(ranges), partitions: None, key: None });
+            return Ok(Reach { touched, segments: grouped(ranges), partitions: None, key: None });
         }
     };
     let partitions = Some(keys.len());
     let key = keys.first().filter(|_| keys.len() == 1).cloned();
     let mut named = Vec::new();
-    let mut touched = Vec::new();
+    let mut known = Vec::new();
     for key in keys {
         let part = Part { partition_key: Some(key), ..part.clone() };
-        let (place, ranges) = list::segments(opened, &part)?;
-        named.extend(ranges);
-        touched.extend(place.ranges.into_iter().map(|(id, _)| id));
+        named.extend(list::segments(opened, &part)?);
+        known.extend(list::touched(opened, &part)?.into_iter().map(|touched| touched.range));
     }
-    if !touched.is_empty() {
-        place.ranges.retain(|(id, _)| touched.contains(id));
+    if !known.is_empty() {
+        touched.retain(|touched| known.contains(&touched.range));
     }
     named.sort_by(|left, right| (left.0, &left.1.start).cmp(&(right.0, &right.1.start)));
     named.dedup();
-    Ok(Reach { place, segments: grouped(named), partitions, key })
+    Ok(Reach { touched, segments: grouped(named), partitions, key })
 }
 
 /// Ranges in their order, bucket by bucket.
