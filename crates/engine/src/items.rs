@@ -228,7 +228,7 @@ pub(crate) fn plan(opened: &Opened, write: WriteItem, around: Around) -> Result<
     let container = &opened.container;
     let indexing = write.indexing;
     let given = expected_key(container, write.partition_key.clone())?;
-    let mut from = None;
+    let (mut from, mut misfit) = (None, false);
     let (act, spot) = match write.act {
         Act::Create(text) => {
             let body = Body::read(container, text, indexing)?;
@@ -241,8 +241,8 @@ pub(crate) fn plan(opened: &Opened, write: WriteItem, around: Around) -> Result<
         Act::Replace(target, text) => {
             let body = Body::read(container, text, indexing)?;
             let target = target_of(opened, target, write.partition_key)?;
-            let (spot, moved) = body.over(container, given, target)?;
-            from = moved;
+            let spot;
+            (spot, from, misfit) = body.over(container, target);
             (PlannedAct::Replace, spot.with(body))
         }
         Act::Delete(target) => {
@@ -254,6 +254,7 @@ pub(crate) fn plan(opened: &Opened, write: WriteItem, around: Around) -> Result<
         container: Arc::clone(container),
         spot,
         from,
+        misfit,
         act,
         body,
         condition: write.condition,
@@ -322,22 +323,18 @@ impl Body {
     }
 
     /// The same for a replace, and where the item stands if it gets another id. It
-    /// stays in its partition.
-    fn over(
-        &self,
-        container: &Container,
-        given: Option<PartitionKey>,
-        target: Spot,
-    ) -> Result<(Spot, Option<From>)> {
-        let spot = self.spot(container, given)?;
+    /// stays in its partition: whether the body would move it to another one counts only
+    /// if it is there, so that is told last.
+    fn over(&self, container: &Container, target: Spot) -> (Spot, Option<From>, bool) {
+        let spot = Spot::new(container, &self.partition_key, self.id.clone().into_bytes());
         if target.partition_key != spot.partition_key {
-            return Err(key_mismatch(KEY_MISSING));
+            return (target, None, true);
         }
         if target.key == spot.key {
-            return Ok((target, None));
+            return (target, None, false);
         }
         let spot = Spot { docno: target.docno, ..spot };
-        Ok((spot, Some(From { key: target.key, id: target.id })))
+        (spot, Some(From { key: target.key, id: target.id }), false)
     }
 }
 
@@ -361,6 +358,8 @@ pub(crate) struct ItemPlan {
     spot: Spot,
     /// Where it was, if it gets another id.
     from: Option<From>,
+    /// Whether a replace brings another partition key than the item's.
+    misfit: bool,
     act: PlannedAct,
     body: Option<Body>,
     condition: Condition,
@@ -457,6 +456,7 @@ impl ItemPlan {
                 Seen::Absent => self.create(view, body, None, by),
             },
             (PlannedAct::Replace, Some(body)) => match seen {
+                Seen::Alive(_) if self.misfit => Err(key_mismatch(KEY_MISSING)),
                 Seen::Alive(old) => match &self.from {
                     Some(from) => self.rename(view, body, old, from, by),
                     None => self.replace(view, body, old, by),
