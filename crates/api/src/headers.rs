@@ -68,6 +68,7 @@ pub(crate) mod name {
     pub(crate) const READ_KEY_TYPE: HeaderName = HeaderName::from_static("x-ms-read-key-type");
     pub(crate) const SESSION_TOKEN: HeaderName = HeaderName::from_static("x-ms-session-token");
     pub(crate) const START_EPK: HeaderName = HeaderName::from_static("x-ms-start-epk");
+    pub(crate) const VERSION: HeaderName = HeaderName::from_static("x-ms-version");
 }
 
 /// The headers of a request.

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use bytes::Bytes;
 use dayfly_engine::operation::{
     Act, AdviceForm, Condition, ContainerScope, ContainerWishes, Feed, Indexing, ItemAddress,
-    Operation, Page, Part, PlanQuery, QueryFeed, QueryItems, Replacement, WriteItem,
+    Operation, Page, Part, PlanQuery, QueryFeed, QueryItems, Replacement, Showing, WriteItem,
 };
 use dayfly_model::epk::{self, Epk};
 use dayfly_model::json::{self, ObjectText};
@@ -27,6 +27,9 @@ const ITEM_SENT_MAX: usize = 2 * 1024 * 1024;
 
 /// How long a page is when the client leaves it to the server with -1.
 const PAGE_SERVERS_CHOICE: usize = 1000;
+
+/// The first version of the API with containers that have a system key.
+const SYSTEM_KEY_SINCE: &str = "2018-12-31";
 
 /// A request, as far as operations need it.
 pub(crate) struct Request<'a> {
@@ -83,15 +86,17 @@ pub(crate) fn read(request: &Request<'_>, resource: Resource<'_>) -> Result<Oper
 
         (Resource::Containers(database), "GET") => {
             let database = database.to_owned();
-            Ok(Operation::ListContainers { database, page: page(request)? })
+            let showing = showing(request)?;
+            Ok(Operation::ListContainers { database, page: page(request)?, showing })
         }
         (Resource::Containers(database), "POST") if request.is_query()? => {
-            query_feed(request, Feed::Containers(database.to_owned()))
+            query_feed(request, Feed::Containers(database.to_owned(), showing(request)?))
         }
         (Resource::Containers(database), "POST") => Ok(Operation::CreateContainer {
             database: database.to_owned(),
             definition: request.body.to_vec(),
             throughput: throughput(request)?,
+            showing: showing(request)?,
         }),
         (Resource::Container(database, container), "GET") => Ok(Operation::ReadContainer {
             at: scope(request, database, container)?,
@@ -99,6 +104,7 @@ pub(crate) fn read(request: &Request<'_>, resource: Resource<'_>) -> Result<Oper
             wishes: ContainerWishes {
                 quota: quota(request)?,
                 statistics: request.headers.flag(&name::STATISTICS)?,
+                showing: showing(request)?,
             },
         }),
         (Resource::Container(database, container), "PUT") => {
@@ -108,6 +114,7 @@ pub(crate) fn read(request: &Request<'_>, resource: Resource<'_>) -> Result<Oper
                 condition: condition(request)?,
                 quota: quota(request)?,
                 confirm_expiry: request.headers.flag(&name::CONFIRM_EXPIRY)?,
+                showing: showing(request)?,
             }))
         }
         (Resource::Container(database, container), "DELETE") => Ok(Operation::DeleteContainer {
@@ -350,6 +357,16 @@ fn condition(request: &Request<'_>) -> Result<Condition> {
 fn minimal(request: &Request<'_>) -> Result<bool> {
     let prefer = request.headers.text(&name::PREFER)?;
     Ok(prefer.is_some_and(|prefer| prefer.eq_ignore_ascii_case("return=minimal")))
+}
+
+/// How the version of the API shows containers. What is no date is taken for a new one.
+fn showing(request: &Request<'_>) -> Result<Showing> {
+    let version = request.headers.text(&name::VERSION)?;
+    let is_date = |text: &str| text.starts_with(|first: char| first.is_ascii_digit());
+    Ok(match version.as_deref() {
+        Some(date) if is_date(date) && date < SYSTEM_KEY_SINCE => Showing::NoSystemKey,
+        _ => Showing::Whole,
+    })
 }
 
 fn quota(request: &Request<'_>) -> Result<bool> {

@@ -41,6 +41,7 @@ const REQUIRES_DISTRIBUTION: HeaderName =
 const RESOURCE_QUOTA: HeaderName = HeaderName::from_static("x-ms-resource-quota");
 const RESOURCE_USAGE: HeaderName = HeaderName::from_static("x-ms-resource-usage");
 const SESSION_TOKEN: HeaderName = HeaderName::from_static("x-ms-session-token");
+const SHARE_THROUGHPUT: HeaderName = HeaderName::from_static("x-ms-share-throughput");
 const STATE_CHANGE: HeaderName = HeaderName::from_static("x-ms-last-state-change-utc");
 const SUBSTATUS: HeaderName = HeaderName::from_static("x-ms-substatus");
 const TRANSPORT_ID: HeaderName = HeaderName::from_static("x-ms-transport-request-id");
@@ -190,6 +191,9 @@ fn succeed(response: &mut Response<Pieces>, success: Success, context: &Context<
     if let Some(min) = success.throughput_min {
         headers.insert(MIN_THROUGHPUT, min.into());
         headers.insert(REPLACE_PENDING, HeaderValue::from_static("false"));
+    }
+    if success.shares_throughput {
+        headers.insert(SHARE_THROUGHPUT, HeaderValue::from_static("true"));
     }
     if success.ttl_ignored {
         headers.insert(TTL_IGNORED, HeaderValue::from_static("true"));

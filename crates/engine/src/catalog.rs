@@ -22,6 +22,7 @@ use serde_json::{Map, Value, json};
 
 use crate::index;
 use crate::keys::{self, CATALOG};
+use crate::operation::Showing;
 use crate::record;
 use crate::reply::{Place, storage_failed};
 
@@ -210,7 +211,7 @@ impl Container {
     }
 
     /// As clients see it at `now`.
-    pub(crate) fn to_json(&self, now: Timestamp) -> Value {
+    pub(crate) fn to_json(&self, now: Timestamp, showing: Showing) -> Value {
         let ttl = self.record.ttl_at(now);
         let mut body: Map<String, Value> = match self.record.pending_json(now) {
             None => self.definition().to_json(),
@@ -235,6 +236,9 @@ impl Container {
         });
         if let Value::Object(system) = system {
             body.extend(system);
+        }
+        if showing == Showing::NoSystemKey && self.definition().partition_key.system_key {
+            body.shift_remove("partitionKey");
         }
         Value::Object(body)
     }

@@ -26,7 +26,7 @@ use crate::keys;
 use crate::list;
 use crate::lives::Lives;
 use crate::offers::{self, Offer};
-use crate::operation::{Condition, ContainerScope, ContainerWishes, Page, Replacement};
+use crate::operation::{Condition, ContainerScope, ContainerWishes, Page, Replacement, Showing};
 use crate::record;
 use crate::reply::{Count, Reply, Success, storage_failed};
 use crate::scope::{Opened, check_intended};
@@ -63,12 +63,16 @@ impl ContainerRecord {
 /// What a container has when neither it nor its database says otherwise.
 const THROUGHPUT_DEFAULT: Throughput = Throughput::Manual(400);
 
+/// The most that a container can have that is not divided by a partition key.
+const UNDIVIDED_MAX: u32 = 10_000;
+
 /// Makes a container.
 pub(crate) fn create(
     clerk: &Clerk<'_>,
     database: &str,
     definition: &[u8],
     throughput: Option<Throughput>,
+    showing: Showing,
 ) -> Reply {
     clerk.answer(|snapshot| {
         let owner = catalog::open_database(snapshot, database)?;
@@ -80,6 +84,7 @@ pub(crate) fn create(
         }
         let shared = offers::has_offer(snapshot, &owner.value.rid())?;
         let throughput = throughput.or((!shared).then_some(THROUGHPUT_DEFAULT));
+        check_throughput(&definition, throughput)?;
         let slices = clerk.slices();
         let record = ContainerRecord {
             database: owner.value.number,
@@ -97,8 +102,20 @@ pub(crate) fn create(
         // Nobody else makes or removes containers meanwhile: there is one
         // clerk.
         clerk.install(record.buckets(), &Install::of(&record))?;
-        Ok(record_new(clerk, owner.value, record, throughput))
+        Ok(record_new(clerk, owner.value, record, throughput, showing))
     })
+}
+
+/// A container without a partition key gets no more than one range can give.
+fn check_throughput(definition: &ContainerDefinition, given: Option<Throughput>) -> Result<()> {
+    let max = given.map_or(0, Throughput::max);
+    if definition.partition_key.system_key && max > UNDIVIDED_MAX {
+        return Err(Error::bad_request(format!(
+            "A container without a partition key can have at most {UNDIVIDED_MAX} RU/s, not \
+             {max}. Give it a partition key, or less."
+        )));
+    }
+    Ok(())
 }
 
 fn record_new(
@@ -106,6 +123,7 @@ fn record_new(
     database: Database,
     record: ContainerRecord,
     throughput: Option<Throughput>,
+    showing: Showing,
 ) -> Reply {
     clerk.commit(CatalogPlan::grows(move |view: &View<'_>| {
         let mut numbers = Numbers::read(view)?;
@@ -120,7 +138,11 @@ fn record_new(
                 Offer::new(numbers.offer, throughput, record.rid(), link, stamp).put(batch);
             }
             numbers.write(batch);
-            committed(&database, record, 201, stamp)
+            let mut reply = committed(&database, record, 201, stamp, showing);
+            if let Ok(success) = &mut reply.outcome {
+                success.shares_throughput = throughput.is_none();
+            }
+            reply
         }))
     }))
 }
@@ -133,13 +155,16 @@ impl ContainerRecord {
     }
 }
 
-fn committed(database: &Database, record: ContainerRecord, status: u16, stamp: Stamp) -> Reply {
-    let container = Container::new(database, record);
-    shown(&container, status, Timestamp(stamp.ts), CHARGE_CHANGE_RU).at(container.owner)
-}
-
-fn shown(container: &Container, status: u16, now: Timestamp, charge_ru: f64) -> Reply {
-    Reply::ok(success(container, status, container.to_json(now)), now, charge_ru)
+fn committed(
+    database: &Database,
+    record: ContainerRecord,
+    status: u16,
+    stamp: Stamp,
+    showing: Showing,
+) -> Reply {
+    let (container, now) = (Container::new(database, record), Timestamp(stamp.ts));
+    let success = success(&container, status, container.to_json(now, showing));
+    Reply::ok(success, now, CHARGE_CHANGE_RU).at(container.owner)
 }
 
 fn success(container: &Container, status: u16, body: Value) -> Success {
@@ -167,7 +192,7 @@ fn look(
     index: &Index,
 ) -> Result<Success> {
     let (snapshot, container) = (&*opened.snapshot, &opened.container);
-    let mut body = container.to_json(opened.now());
+    let mut body = container.to_json(opened.now(), wishes.showing);
     if wishes.statistics
         && let Some(members) = body.as_object_mut()
     {
@@ -177,6 +202,8 @@ fn look(
     let mut success = success(container, 200, body);
     success.unless_known(condition);
     success.usage = Some(ttl::standing(snapshot, container)?.live);
+    // It has an offer, its own or the usual one, unless it has part in its database's.
+    success.shares_throughput = !offers::has_offer(snapshot, &container.rid_text)?;
     if wishes.quota {
         success.index_progress = Some(progress(index, snapshot, container)?);
     }
@@ -198,23 +225,34 @@ fn progress(index: &Index, snapshot: &dyn Snapshot, container: &Container) -> Re
 }
 
 /// Shows the containers of a database.
-pub(crate) fn list(snapshot: &dyn Snapshot, database: &str, page: &Page) -> Result<Reply> {
+pub(crate) fn list(
+    snapshot: &dyn Snapshot,
+    database: &str,
+    page: &Page,
+    showing: Showing,
+) -> Result<Reply> {
     let owner = catalog::open_database(snapshot, database)?.value;
     let (rows, next) = list::rows(snapshot, keys::containers(owner.number), page)?;
     let now = catalog::now(snapshot);
     let containers = rows
         .iter()
-        .map(|row| Ok(Container::new(&owner, catalog::decode(row)?).to_json(now)))
+        .map(|row| Ok(Container::new(&owner, catalog::decode(row)?).to_json(now, showing)))
         .collect::<Result<Vec<_>>>()?;
     Ok(feed(&owner.rid(), "DocumentCollections", containers, next, now).at(owner.place()))
 }
 
 /// All containers of a database, as clients see them, and the database.
-pub(crate) fn all(snapshot: &dyn Snapshot, database: &str) -> Result<(Database, Vec<Value>)> {
+pub(crate) fn all(
+    snapshot: &dyn Snapshot,
+    database: &str,
+    showing: Showing,
+) -> Result<(Database, Vec<Value>)> {
     let owner = catalog::open_database(snapshot, database)?.value;
     let rows = list::all_rows(snapshot, &keys::containers(owner.number))?;
     let now = catalog::now(snapshot);
-    let shown = |row: &bytes::Bytes| Ok(Container::new(&owner, catalog::decode(row)?).to_json(now));
+    let shown = |row: &bytes::Bytes| {
+        Ok(Container::new(&owner, catalog::decode(row)?).to_json(now, showing))
+    };
     let containers = rows.iter().map(shown).collect::<Result<_>>()?;
     Ok((owner, containers))
 }
@@ -265,7 +303,7 @@ pub(crate) fn replace(clerk: &Clerk<'_>, change: &Replacement) -> Reply {
             });
         }
         let (buckets, install) = (record.buckets(), Install::of(&record));
-        let reply = record_changed(clerk, owner.value, record);
+        let reply = record_changed(clerk, owner.value, record, change.showing);
         match reply.outcome {
             Ok(_) => clerk.install(buckets, &install)?,
             // It may have landed all the same.
@@ -359,13 +397,18 @@ fn check_guard(
     Ok(())
 }
 
-fn record_changed(clerk: &Clerk<'_>, database: Database, record: ContainerRecord) -> Reply {
+fn record_changed(
+    clerk: &Clerk<'_>,
+    database: Database,
+    record: ContainerRecord,
+    showing: Showing,
+) -> Reply {
     clerk.commit(CatalogPlan::frees(move |_: &View<'_>| {
         let (database, mut record) = (database.clone(), record.clone());
         Ok(Draft::new(move |stamp: Stamp, batch: &mut Batch| {
             record.stamp(stamp);
             record.put(batch);
-            committed(&database, record, 200, stamp)
+            committed(&database, record, 200, stamp, showing)
         }))
     }))
 }

@@ -281,16 +281,18 @@ impl Engine {
                 self.change(move |clerk| databases::delete(clerk, &database, condition))
             }
 
-            Operation::CreateContainer { database, definition, throughput } => self
-                .change(move |clerk| containers::create(clerk, &database, &definition, throughput)),
+            Operation::CreateContainer { database, definition, throughput, showing } => self
+                .change(move |clerk| {
+                    containers::create(clerk, &database, &definition, throughput, showing)
+                }),
             Operation::ReadContainer { at, condition, wishes } => {
                 Answer::ready(self.shared.enter(&at, ErrorKind::NotFound).map_or_else(
                     |reply| reply,
                     |opened| containers::read(&opened, &condition, wishes, &self.shared.index),
                 ))
             }
-            Operation::ListContainers { database, page } => {
-                self.look(|snapshot| containers::list(snapshot, &database, &page))
+            Operation::ListContainers { database, page, showing } => {
+                self.look(|snapshot| containers::list(snapshot, &database, &page, showing))
             }
             Operation::ReplaceContainer(replacement) => {
                 self.change(move |clerk| containers::replace(clerk, &replacement))

@@ -53,6 +53,8 @@ pub enum Operation {
         definition: Vec<u8>,
         /// Its own throughput, if it has any.
         throughput: Option<Throughput>,
+        /// How it is shown.
+        showing: Showing,
     },
     /// Shows a container.
     ReadContainer {
@@ -69,6 +71,8 @@ pub enum Operation {
         database: String,
         /// Which page.
         page: Page,
+        /// How they are shown.
+        showing: Showing,
     },
     /// Changes a container's definition.
     ReplaceContainer(Replacement),
@@ -213,6 +217,19 @@ pub struct ContainerWishes {
     pub quota: bool,
     /// What each of its partition key ranges holds.
     pub statistics: bool,
+    /// How it is shown.
+    pub showing: Showing,
+}
+
+/// How containers are shown to a client.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Showing {
+    /// With all they have.
+    #[default]
+    Whole,
+    /// As to clients from before there was a system key: one that has it is shown
+    /// without a partition key, or such a client would ask for the key of every item.
+    NoSystemKey,
 }
 
 /// A change of a container's definition.
@@ -228,6 +245,8 @@ pub struct Replacement {
     pub quota: bool,
     /// Whether the client knows that the change may expire many items.
     pub confirm_expiry: bool,
+    /// How the container is shown.
+    pub showing: Showing,
 }
 
 /// A container as the request names it, and what the request believes of it.
@@ -372,8 +391,8 @@ pub struct QueryFeed {
 pub enum Feed {
     /// The databases of the account.
     Databases,
-    /// The containers of a database.
-    Containers(String),
+    /// The containers of a database, and how they are shown.
+    Containers(String, Showing),
     /// The partition key ranges of a container.
     Ranges(ContainerScope),
     /// The conflicts of a container, of which there are none.

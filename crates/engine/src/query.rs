@@ -184,11 +184,12 @@ fn run(shared: &Shared, opened: &Opened, asked: &QueryItems, steps: &Steps<'_>) 
 }
 
 /// Whether a query goes over partitions that neither the request nor its filter
-/// names. That the container has but one range, for now, is no excuse.
+/// names. That the container has but one range, for now, is no excuse. One without a
+/// partition key has nothing to name.
 fn crosses(opened: &Opened, asked: &QueryItems, reach: &Reach) -> bool {
     let is_divided = !opened.container.definition().partition_key.system_key;
-    let is_open = is_divided && reach.partitions.is_none();
-    !asked.part.is_scoped() && (is_open || reach.touched.len() > 1)
+    let is_open = reach.partitions.is_none() || reach.touched.len() > 1;
+    is_divided && is_open && !asked.part.is_scoped()
 }
 
 /// Refuses what the service refuses without an index.

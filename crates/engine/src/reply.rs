@@ -53,6 +53,8 @@ pub struct Success {
     pub query: Option<Box<QueryFigures>>,
     /// Which indexes a query uses, if that was asked for.
     pub advice: Option<Box<(AdviceForm, IndexAdvice)>>,
+    /// For a container: whether it shares the throughput of its database.
+    pub shares_throughput: bool,
     /// For an offer: the least throughput it could be given.
     pub throughput_min: Option<u32>,
 }

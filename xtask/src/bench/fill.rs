@@ -5,7 +5,9 @@ use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
 
-use dayfly_engine::operation::{Act, Condition, ContainerScope, Indexing, Operation, WriteItem};
+use dayfly_engine::operation::{
+    Act, Condition, ContainerScope, Indexing, Operation, Showing, WriteItem,
+};
 use dayfly_engine::{Answer, Engine, EngineSettings};
 use dayfly_model::json;
 use dayfly_storage::clock::{HandWall, SystemWall, Wall};
@@ -78,7 +80,12 @@ pub(super) fn fill_with(folder: &Path, filling: &Filling<'_>) -> Result<()> {
     let database = DATABASE.to_owned();
     done(engine.run(Operation::CreateDatabase { id: database.clone(), throughput: None }))?;
     let definition = filling.definition.clone().into_bytes();
-    done(engine.run(Operation::CreateContainer { database, definition, throughput: None }))?;
+    done(engine.run(Operation::CreateContainer {
+        database,
+        definition,
+        throughput: None,
+        showing: Showing::Whole,
+    }))?;
     let mut waiting = VecDeque::with_capacity(ON_THEIR_WAY);
     for number in 0..filling.count {
         if number % each == 0 {

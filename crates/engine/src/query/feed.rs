@@ -20,8 +20,8 @@ pub(crate) fn feed(clerk: &Clerk<'_>, asked: &QueryFeed, steps: &Steps<'_>) -> R
     clerk.answer(|snapshot| {
         let (rid, place, name, resources) = match &asked.feed {
             Feed::Databases => (String::new(), None, "Databases", databases::all(snapshot)?),
-            Feed::Containers(database) => {
-                let (owner, containers) = containers::all(snapshot, database)?;
+            Feed::Containers(database, showing) => {
+                let (owner, containers) = containers::all(snapshot, database, *showing)?;
                 (owner.rid(), Some(owner.place()), "DocumentCollections", containers)
             }
             Feed::Ranges(at) | Feed::Conflicts(at) => {

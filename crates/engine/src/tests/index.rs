@@ -20,7 +20,9 @@ use crate::catalog::Container;
 use crate::index::rebuild::{self, Size, Turn};
 use crate::index::walk::{self, Entries, Stretch};
 use crate::keys::{self, EntryKind};
-use crate::operation::{Act, Condition, ContainerWishes, Indexing, Operation, Replacement};
+use crate::operation::{
+    Act, Condition, ContainerWishes, Indexing, Operation, Replacement, Showing,
+};
 use crate::record::Record;
 use crate::reply::Success;
 use crate::scope::Opened;
@@ -45,6 +47,7 @@ fn replacement(default: Option<i64>, policy: &Value, computed: &Value) -> Operat
         condition: Condition::default(),
         quota: true,
         confirm_expiry: false,
+        showing: Showing::Whole,
     })
 }
 

@@ -30,7 +30,7 @@ use crate::check::Recount;
 use crate::items::Spot;
 use crate::operation::{
     Act, Condition, ContainerScope, Indexing, ItemAddress, Operation, Page, Part, Replacement,
-    WriteItem,
+    Showing, WriteItem,
 };
 use crate::reply::{Reply, Success};
 use crate::{Answer, Engine, EngineSettings, keys};
@@ -394,7 +394,13 @@ impl Server {
         self.run(Operation::CreateDatabase { id: "d".to_owned(), throughput: None }).unwrap();
         let definition = definition(default, unique).to_string().into_bytes();
         let database = "d".to_owned();
-        self.run(Operation::CreateContainer { database, definition, throughput: None }).unwrap();
+        self.run(Operation::CreateContainer {
+            database,
+            definition,
+            throughput: None,
+            showing: Showing::Whole,
+        })
+        .unwrap();
     }
 
     pub(super) fn set_default(&mut self, default: Option<i64>, unique: &[&str]) {
@@ -554,6 +560,7 @@ pub(super) fn change_of_default(default: Option<i64>, unique: &[&str]) -> Operat
         condition: Condition::default(),
         quota: false,
         confirm_expiry: false,
+        showing: Showing::Whole,
     })
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dayfly_engine::operation::{Condition, Operation, Replacement};
+use dayfly_engine::operation::{Condition, Operation, Replacement, Showing};
 use dayfly_storage::clock::{HandWall, SystemWall, Wall as _};
 
 use super::data::{Data, definition};
@@ -126,6 +126,7 @@ fn expire(side: &Side, expired: u64) -> Result<()> {
         condition: Condition::default(),
         quota: false,
         confirm_expiry: true,
+        showing: Showing::Whole,
     };
     side.ask(Operation::ReplaceContainer(replacement)).map(|_| ())
 }

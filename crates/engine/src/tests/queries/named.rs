@@ -4,7 +4,7 @@ use dayfly_model::ErrorKind;
 use serde_json::{Value, json};
 
 use super::super::server::{Kind, Server, at, write};
-use crate::operation::{Act, Operation, Page, QueryItems};
+use crate::operation::{Act, Operation, Page, QueryItems, Showing};
 
 /// More pages than any query here has.
 const PAGES_MAX: usize = 1000;
@@ -74,6 +74,7 @@ pub(super) fn empty(slices: usize, policy: Value) -> Server {
         database: "d".to_owned(),
         definition: definition.to_string().into_bytes(),
         throughput: None,
+        showing: Showing::Whole,
     };
     server.run(create).unwrap();
     server

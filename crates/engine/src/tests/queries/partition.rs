@@ -4,7 +4,7 @@ use dayfly_model::partition_key::PartitionKey;
 use serde_json::{Value, json};
 
 use super::super::server::{Kind, Server, at, text};
-use crate::operation::{Act, Condition, Indexing, Operation, Part, QueryItems, WriteItem};
+use crate::operation::{Act, Condition, Indexing, Operation, Part, QueryItems, Showing, WriteItem};
 use crate::reply::QueryFigures;
 
 fn server(slices: usize, paths: &[&str], policy: &Value) -> Server {
@@ -21,6 +21,7 @@ fn server(slices: usize, paths: &[&str], policy: &Value) -> Server {
         database: "d".to_owned(),
         definition: definition.to_string().into_bytes(),
         throughput: None,
+        showing: Showing::Whole,
     };
     server.run(create).unwrap();
     server

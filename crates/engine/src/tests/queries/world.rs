@@ -25,7 +25,7 @@ use crate::index::rebuild::{self, Size, Turn};
 use crate::items::Spot;
 use crate::operation::{
     Act, Condition, ContainerScope, Indexing, Operation, Page, Part, PlanQuery, QueryItems,
-    Replacement, WriteItem,
+    Replacement, Showing, WriteItem,
 };
 use crate::reply::Success;
 use crate::{Engine, EngineSettings, QuerySteps};
@@ -113,7 +113,14 @@ impl World {
         for side in 0..SIDES.len() {
             let definition = world.definition(side);
             let database = "d".to_owned();
-            world.run(Operation::CreateContainer { database, definition, throughput }).unwrap();
+            world
+                .run(Operation::CreateContainer {
+                    database,
+                    definition,
+                    throughput,
+                    showing: Showing::Whole,
+                })
+                .unwrap();
         }
         world.layout = world.layout();
         world
@@ -269,6 +276,7 @@ impl World {
             condition: Condition::default(),
             quota: false,
             confirm_expiry: false,
+            showing: Showing::Whole,
         }))
         .unwrap();
     }
