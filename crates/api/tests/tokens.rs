@@ -36,6 +36,8 @@ const OTHER: (&str, &str) = ("if-match", "\"other\"");
 const ANY: (&str, &str) = ("if-none-match", "*");
 const NEWER: (&str, &str) = ("x-ms-session-token", "2:-1#999");
 const SEVERAL: (&str, &str) = ("x-ms-session-token", "0:-1#1,2:-1#999");
+const BAD_TOKEN: (&str, &str) = ("x-ms-session-token", "0:1#1,1");
+const MEANT: (&str, &str) = ("x-ms-cosmos-intended-collection-rid", "other");
 const BAD_COUNT: (&str, &str) = ("x-ms-max-item-count", "x");
 const BAD_PAGE: (&str, &str) = ("x-ms-continuation", "x");
 const STRONG: (&str, &str) = ("x-ms-consistency-level", "Strong");
@@ -125,6 +127,12 @@ impl World {
             (("GET", a, &[KEY, NEWER], ""), 404),
             (("GET", a, &[KEY, SEVERAL], ""), 404),
             (("GET", a, &[KEY, STRONG], ""), 400),
+            (("GET", a, &[KEY, BAD_TOKEN], ""), 400),
+            (("GET", a, &[KEY, MEANT], ""), 400),
+            (("POST", docs, &[KEY, BAD_TOKEN], item), 400),
+            (("PUT", a, &[KEY, MEANT], item), 400),
+            (("GET", docs, &[RANGE, BAD_TOKEN], ""), 400),
+            (("POST", docs, &[RANGE, QUERY, MEANT], ALL), 400),
             (("GET", &by_rid, &[KEY], ""), 200),
             (("GET", &by_rid, &[], ""), 200),
             (("GET", &gone, &[KEY], ""), 404),
@@ -202,6 +210,8 @@ impl World {
             (("GET", "/dbs/d/colls/c/conflicts/x", &[], ""), 404),
             (("GET", docs, &[], ""), 200),
             (("GET", docs, &[NEWER], ""), 404),
+            (("GET", docs, &[BAD_TOKEN], ""), 400),
+            (("POST", docs, &[QUERY, CROSS, MEANT], ALL), 400),
             (("GET", docs, &[BAD_PAGE], ""), 400),
             (("GET", docs, &[NO_RANGE], ""), 410),
             (("GET", docs, &[FEED], ""), 501),

@@ -119,13 +119,17 @@ fn range_id(container: &Container, epk: &Epk) -> Arc<str> {
 }
 
 /// Shows an item.
-pub(crate) fn read(opened: &Opened, item: ItemAddress, condition: &Condition) -> Reply {
+pub(crate) fn read(
+    opened: &Opened,
+    item: ItemAddress,
+    part: &Part,
+    condition: &Condition,
+) -> Reply {
     let container = &opened.container;
-    let part = Part::of(item.partition_key.clone());
     let spot = match locate(opened, item) {
         Ok(Some(spot)) => spot,
-        Ok(None) => return missing(opened, opened.place(&part)),
-        Err(error) => return opened.failed(error).at(opened.place(&part)),
+        Ok(None) => return missing(opened, opened.place(part)),
+        Err(error) => return opened.failed(error).at(opened.place(part)),
     };
     let head = opened.snapshot.head(spot.bucket);
     let place = spot.place(container, head.lsn);

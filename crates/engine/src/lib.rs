@@ -130,9 +130,14 @@ impl Shared {
         reply
     }
 
-    /// Answers about the items of a container.
-    fn in_container(&self, at: &ContainerScope, look: impl FnOnce(&Opened) -> Reply) -> Reply {
-        match self.enter(at, ErrorKind::OwnerNotFound) {
+    /// Answers about the items of a part of a container.
+    fn in_container(
+        &self,
+        at: &ContainerScope,
+        part: &Part,
+        look: impl FnOnce(&Opened) -> Reply,
+    ) -> Reply {
+        match self.enter_part(at, part) {
             Ok(opened) => self.tell_usage(&opened.container, look(&opened)),
             Err(reply) => reply,
         }
@@ -302,16 +307,21 @@ impl Engine {
             }
 
             Operation::WriteItem(write) => self.write_item(write),
-            Operation::ReadItem { at, item, condition } => Answer::ready(
-                self.shared.in_container(&at, |opened| items::read(opened, item, &condition)),
-            ),
-            Operation::ListItems { at, part, page } => Answer::ready(
-                self.shared.in_container(&at, |opened| list::items(opened, &part, &page)),
-            ),
+            Operation::ReadItem { at, item, condition } => {
+                let part = Part::of(item.partition_key.clone());
+                let read = |opened: &Opened| items::read(opened, item, &part, &condition);
+                Answer::ready(self.shared.in_container(&at, &part, read))
+            }
+            Operation::ListItems { at, part, page } => Answer::ready(self.shared.in_container(
+                &at,
+                &part,
+                |opened| list::items(opened, &part, &page),
+            )),
 
             Operation::QueryItems(asked) => self.query(cancel, move |clerk, steps| {
                 let shared = clerk.shared();
-                shared.in_container(&asked.at, |opened| query::items(shared, opened, &asked, steps))
+                let look = |opened: &Opened| query::items(shared, opened, &asked, steps);
+                shared.in_container(&asked.at, &asked.part, look)
             }),
             Operation::ExplainQuery(asked) => self.query(cancel, move |clerk, steps| {
                 let opened = clerk.shared().enter(&asked.at, ErrorKind::NotFound);
@@ -410,7 +420,8 @@ impl Engine {
     }
 
     fn write_item(&self, write: WriteItem) -> Answer {
-        let opened = match self.shared.enter(&write.at, ErrorKind::OwnerNotFound) {
+        let part = Part::of(write.partition_key.clone());
+        let opened = match self.shared.enter_part(&write.at, &part) {
             Ok(opened) => opened,
             Err(reply) => return Answer::ready(reply),
         };
@@ -419,7 +430,6 @@ impl Engine {
             deadlines: Arc::clone(&self.shared.purge.deadlines),
             gone: Arc::clone(&self.shared.gone),
         };
-        let part = Part::of(write.partition_key.clone());
         match items::plan(&opened, write, around) {
             Ok(plan) => {
                 let bucket = plan.bucket();

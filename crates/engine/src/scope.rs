@@ -37,6 +37,15 @@ impl Opened {
         Reply::failed(error, self.now())
     }
 
+    /// Takes what the request believes of the container, if that can be.
+    fn believe(&mut self, at: &ContainerScope) -> Result<()> {
+        check_intended(&self.container, at.intended_rid.as_deref())?;
+        if let Some(token) = &at.session {
+            self.session = session::parse(token)?;
+        }
+        Ok(())
+    }
+
     /// Where items are that a request names by `part`, for whatever it is answered, a
     /// refusal too. If that is one range, it is the range of the answer; if it is
     /// several, or the part names none, there is none.
@@ -79,19 +88,28 @@ impl Shared {
     /// Opens the container a request names. `missing` is the error when the
     /// database is there and the container is not.
     pub(crate) fn enter(&self, at: &ContainerScope, missing: ErrorKind) -> Result<Opened, Reply> {
+        let mut opened = self.find(at, missing)?;
+        opened.believe(at).map_err(|error| opened.failed(error))?;
+        Ok(opened)
+    }
+
+    /// The same for a request about the items of a part: a refusal is about that part.
+    pub(crate) fn enter_part(&self, at: &ContainerScope, part: &Part) -> Result<Opened, Reply> {
+        let mut opened = self.find(at, ErrorKind::OwnerNotFound)?;
+        opened.believe(at).map_err(|error| opened.failed(error).at(opened.place(part)))?;
+        Ok(opened)
+    }
+
+    fn find(&self, at: &ContainerScope, missing: ErrorKind) -> Result<Opened, Reply> {
         let snapshot = self.store.snapshot()?;
-        let now = catalog::now(&*snapshot);
-        let enter = || {
-            let found = self.catalog.open(&*snapshot, &at.database, &at.container, missing)?;
-            check_intended(&found.value, at.intended_rid.as_deref())?;
-            let session = at.session.as_deref().map(session::parse).transpose()?;
-            Ok((found, session.unwrap_or_default()))
-        };
-        match enter() {
-            Ok((found, session)) => {
-                Ok(Opened { container: found.value, by_rid: found.by_rid, session, snapshot })
-            }
-            Err(error) => Err(Reply::failed(error, now)),
+        match self.catalog.open(&*snapshot, &at.database, &at.container, missing) {
+            Ok(found) => Ok(Opened {
+                container: found.value,
+                by_rid: found.by_rid,
+                session: Vec::new(),
+                snapshot,
+            }),
+            Err(error) => Err(Reply::failed(error, catalog::now(&*snapshot))),
         }
     }
 }
