@@ -142,9 +142,9 @@ impl Watch {
             self.purge_held_until = None;
             tracing::info!("the system's clock has run for ten minutes: the purge goes on");
         }
-        let was_set = self.was_set(look);
+        let (ahead_of_last, behind_last) = self.was_set(look);
         self.last = Some(look);
-        if was_set {
+        if ahead_of_last || behind_last {
             self.hold_purge(look);
         }
         let Some(good) = self.good else { return look.wall };
@@ -160,7 +160,7 @@ impl Watch {
             );
         } else if self.held.take().is_some() {
             tracing::warn!("the system's clock came back from its jump; nothing was lost");
-        } else if was_set && look.wall >= good.wall {
+        } else if ahead_of_last && look.wall >= good.wall {
             tracing::warn!(
                 "the system's clock was set back, and is again where it was before: {TEN_MINUTES}"
             );
@@ -171,9 +171,13 @@ impl Watch {
         look.wall
     }
 
-    /// Whether somebody set the wall since the last look.
-    fn was_set(&self, look: Look) -> bool {
-        self.last.is_some_and(|last| look.wall.abs_diff(last.wall_at(look.boot)) > JUMP_SECONDS)
+    /// Whether somebody set the wall since the last look, ahead or back.
+    fn was_set(&self, look: Look) -> (bool, bool) {
+        let Some(expected) = self.last.map(|last| last.wall_at(look.boot)) else {
+            return (false, false);
+        };
+        let is_far = look.wall.abs_diff(expected) > JUMP_SECONDS;
+        (is_far && look.wall > expected, is_far && look.wall < expected)
     }
 
     /// Whether a jump that `look` shows is held, or else it has stood long
