@@ -20,7 +20,11 @@ pub(crate) mod name {
     pub(crate) const PREFER: HeaderName = HeaderName::from_static("prefer");
     pub(crate) const CONSISTENCY_LEVEL: HeaderName =
         HeaderName::from_static("x-ms-consistency-level");
+    pub(crate) const CONTENT_FORMAT: HeaderName =
+        HeaderName::from_static("x-ms-documentdb-content-serialization-format");
     pub(crate) const CONTINUATION: HeaderName = HeaderName::from_static("x-ms-continuation");
+    pub(crate) const CONTINUATION_KB_MAX: HeaderName =
+        HeaderName::from_static("x-ms-documentdb-responsecontinuationtokenlimitinkb");
     pub(crate) const INTENDED_COLLECTION_RID: HeaderName =
         HeaderName::from_static("x-ms-cosmos-intended-collection-rid");
     pub(crate) const IS_BATCH_REQUEST: HeaderName =
@@ -65,6 +69,7 @@ pub(crate) mod name {
     pub(crate) const MAX_ITEM_COUNT: HeaderName = HeaderName::from_static("x-ms-max-item-count");
     pub(crate) const OFFER_THROUGHPUT: HeaderName =
         HeaderName::from_static("x-ms-offer-throughput");
+    pub(crate) const OFFER_TYPE: HeaderName = HeaderName::from_static("x-ms-offer-type");
     pub(crate) const READ_KEY_TYPE: HeaderName = HeaderName::from_static("x-ms-read-key-type");
     pub(crate) const SESSION_TOKEN: HeaderName = HeaderName::from_static("x-ms-session-token");
     pub(crate) const START_EPK: HeaderName = HeaderName::from_static("x-ms-start-epk");

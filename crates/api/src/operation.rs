@@ -28,6 +28,9 @@ const ITEM_SENT_MAX: usize = 2 * 1024 * 1024;
 /// How long a page is when the client leaves it to the server with -1.
 const PAGE_SERVERS_CHOICE: usize = 1000;
 
+/// The first version of the API without kinds of index in a policy.
+const NO_KINDS_SINCE: &str = "2018-09-17";
+
 /// The first version of the API with containers that have a system key.
 const SYSTEM_KEY_SINCE: &str = "2018-12-31";
 
@@ -66,6 +69,7 @@ impl Request<'_> {
 /// What the request asks for.
 pub(crate) fn read(request: &Request<'_>, resource: Resource<'_>) -> Result<Operation> {
     check_consistency(request)?;
+    check_format(request)?;
     match (resource, verb(request.method)) {
         (Resource::Databases, "GET") => Ok(Operation::ListDatabases { page: page(request)? }),
         (Resource::Databases, "POST") if request.is_query()? => {
@@ -210,10 +214,16 @@ pub(crate) fn wrong_verb(method: &str) -> Error {
     )
 }
 
-fn list_items(request: &Request<'_>, at: ContainerScope) -> Result<Operation> {
-    if request.headers.text(&name::A_IM)?.is_some() {
-        return Err(Error::not_yet("The change feed"));
+/// What comes with `A-IM` asks for the change feed, also as a query.
+fn check_feed(request: &Request<'_>) -> Result<()> {
+    match request.headers.text(&name::A_IM)? {
+        Some(_) => Err(Error::not_yet("The change feed")),
+        None => Ok(()),
     }
+}
+
+fn list_items(request: &Request<'_>, at: ContainerScope) -> Result<Operation> {
+    check_feed(request)?;
     Ok(Operation::ListItems { at, part: part(request)?, page: page(request)? })
 }
 
@@ -250,6 +260,7 @@ fn post_item(request: &Request<'_>, at: ContainerScope) -> Result<Operation> {
         return Ok(Operation::PlanQuery(PlanQuery { at, query: request.body.to_vec(), features }));
     }
     if request.is_query()? {
+        check_feed(request)?;
         return query_items(request, at);
     }
     let body = item(request)?;
@@ -364,6 +375,7 @@ fn showing(request: &Request<'_>) -> Result<Showing> {
     let version = request.headers.text(&name::VERSION)?;
     let is_date = |text: &str| text.starts_with(|first: char| first.is_ascii_digit());
     Ok(match version.as_deref() {
+        Some(date) if is_date(date) && date < NO_KINDS_SINCE => Showing::WithKinds,
         Some(date) if is_date(date) && date < SYSTEM_KEY_SINCE => Showing::NoSystemKey,
         _ => Showing::Whole,
     })
@@ -377,6 +389,7 @@ fn throughput(request: &Request<'_>) -> Result<Option<Throughput>> {
     Throughput::parse(
         request.headers.text(&name::OFFER_THROUGHPUT)?.as_deref(),
         request.headers.text(&name::OFFER_AUTOPILOT_SETTINGS)?.as_deref(),
+        request.headers.text(&name::OFFER_TYPE)?.as_deref(),
     )
 }
 
@@ -394,7 +407,38 @@ fn page(request: &Request<'_>) -> Result<Page> {
             }
         },
     };
+    check_token_limit(request)?;
     Ok(Page { limit, continuation: request.headers.owned(&name::CONTINUATION)? })
+}
+
+/// How long the token of the next page may be. Clients say 1 and more; ours is as long
+/// as it has to be, which a client that sends it back does not mind.
+fn check_token_limit(request: &Request<'_>) -> Result<()> {
+    let Some(text) = request.headers.text(&name::CONTINUATION_KB_MAX)? else { return Ok(()) };
+    match text.trim().parse::<u32>() {
+        Ok(0) => Err(Error::bad_request(
+            "The continuation token limit specified is not large enough. Please retry with a \
+             higher limit.",
+        )),
+        Ok(_) => Ok(()),
+        Err(_) if text.is_empty() => Ok(()),
+        Err(_) => Err(Error::bad_request(format!(
+            "The header '{}' has the value '{text}', but must be a whole number.",
+            name::CONTINUATION_KB_MAX
+        ))),
+    }
+}
+
+/// Answers are text, which those who ask for the binary form read as well.
+fn check_format(request: &Request<'_>) -> Result<()> {
+    let Some(format) = request.headers.text(&name::CONTENT_FORMAT)? else { return Ok(()) };
+    if ["", "JsonText", "CosmosBinary"].iter().any(|known| format.eq_ignore_ascii_case(known)) {
+        return Ok(());
+    }
+    Err(Error::bad_request(format!(
+        "The header '{}' has the value '{format}', but must be 'JsonText' or 'CosmosBinary'.",
+        name::CONTENT_FORMAT
+    )))
 }
 
 /// A request may ask for less than the account's level, not for more.

@@ -10,7 +10,7 @@ use std::cell::RefCell;
 use std::time::Duration;
 
 use bytes::Bytes;
-use dayfly_engine::reply::{Count, Pieces, Place, QueryFigures, Reply, Success};
+use dayfly_engine::reply::{Pieces, Place, QueryFigures, QueryTimes, Reply, Success, Usage};
 use dayfly_model::{Error, Timestamp, session};
 use http::header::{CONTENT_LOCATION, DATE, ETAG, HeaderMap, HeaderName, HeaderValue};
 use http::{Response, StatusCode};
@@ -47,8 +47,9 @@ const SUBSTATUS: HeaderName = HeaderName::from_static("x-ms-substatus");
 const TRANSPORT_ID: HeaderName = HeaderName::from_static("x-ms-transport-request-id");
 const TTL_IGNORED: HeaderName = HeaderName::from_static("x-dayfly-ttl-ignored");
 
-/// A quota without limits.
-const NO_QUOTA: &str = "documentSize=-1;documentsSize=-1;documentsCount=-1;collectionSize=-1;";
+/// What the service would let a range hold, in megabytes. Nobody is refused for it:
+/// there is no quota but the disk.
+const RANGE_MB: usize = 10 * 1024;
 
 /// The headers that never change: everywhere, and where a container is named
 /// (one region, one replica).
@@ -72,6 +73,7 @@ impl Constant {
             ("x-ms-schemaversion", "1.17"),
             ("x-ms-number-of-read-regions", "0"),
             ("x-ms-current-replica-set-size", "1"),
+            ("x-ms-current-write-quorum", "1"),
             ("x-ms-xp-role", "1"),
         ];
         let since = HeaderValue::from_str(&started.to_http_date()).ok();
@@ -199,9 +201,9 @@ fn succeed(response: &mut Response<Pieces>, success: Success, context: &Context<
         headers.insert(TTL_IGNORED, HeaderValue::from_static("true"));
     }
     if let Some(usage) = success.usage {
-        // There is no quota but the disk.
-        headers.insert(RESOURCE_QUOTA, HeaderValue::from_static(NO_QUOTA));
-        headers.insert(RESOURCE_USAGE, usage_value(usage));
+        let [quota, used] = usage_values(usage);
+        headers.insert(RESOURCE_QUOTA, quota);
+        headers.insert(RESOURCE_USAGE, used);
     }
     if let Some(percent) = success.index_progress {
         headers.insert(INDEX_PROGRESS, u16::from(percent).into());
@@ -210,17 +212,19 @@ fn succeed(response: &mut Response<Pieces>, success: Success, context: &Context<
     *response.body_mut() = success.body;
 }
 
-/// What a query did, as the service writes it. Time is measured as a whole, not
-/// in parts.
+/// What a query did, as the service writes it. Time is measured up to the first item in
+/// steps, and from there as a whole.
 fn metrics(figures: &QueryFigures, duration: Duration) -> String {
     let total = milliseconds(duration);
-    let QueryFigures { items, item_bytes, rows, row_bytes, .. } = figures;
+    let QueryFigures { items, item_bytes, rows, row_bytes, times, .. } = figures;
+    let QueryTimes { compile, plan, choose, open } = times;
+    let [compile, plan, choose, open] = [compile, plan, choose, open].map(|time| begun(*time));
     #[expect(clippy::cast_precision_loss, reason = "a page is small")]
     let used = if *items == 0 { 1.0 } else { (*rows as f64 / *items as f64).min(1.0) };
     format!(
-        "totalExecutionTimeInMs={total};queryCompileTimeInMs=0.00;\
-         queryLogicalPlanBuildTimeInMs=0.00;queryPhysicalPlanBuildTimeInMs=0.00;\
-         queryOptimizationTimeInMs=0.00;VMExecutionTimeInMs={total};indexLookupTimeInMs=0.00;\
+        "totalExecutionTimeInMs={total};queryCompileTimeInMs={compile};\
+         queryLogicalPlanBuildTimeInMs={plan};queryPhysicalPlanBuildTimeInMs={open};\
+         queryOptimizationTimeInMs={choose};VMExecutionTimeInMs={total};indexLookupTimeInMs=0.00;\
          instructionCount=0;documentLoadTimeInMs=0.00;systemFunctionExecuteTimeInMs=0.00;\
          userFunctionExecuteTimeInMs=0.00;retrievedDocumentCount={items};\
          retrievedDocumentSize={item_bytes};outputDocumentCount={rows};\
@@ -228,30 +232,50 @@ fn metrics(figures: &QueryFigures, duration: Duration) -> String {
     )
 }
 
-/// The usage as a header. It is the same on many answers in a row.
-fn usage_value(usage: Count) -> HeaderValue {
+/// Hundredths of milliseconds, each that has begun: a step takes some time, and clients
+/// take none at all for a step that was left out.
+fn begun(duration: Duration) -> String {
+    let hundredths = duration.as_micros().div_ceil(10).max(1);
+    format!("{}.{:02}", hundredths / 100, hundredths % 100)
+}
+
+/// Quota and usage as headers. They are the same on many answers in a row.
+fn usage_values(usage: Usage) -> [HeaderValue; 2] {
     thread_local! {
-        static LAST: RefCell<Option<(Count, HeaderValue)>> = const { RefCell::new(None) };
+        static LAST: RefCell<Option<(Usage, [HeaderValue; 2])>> = const { RefCell::new(None) };
     }
     LAST.with_borrow_mut(|last| match last {
-        Some((known, value)) if *known == usage => value.clone(),
+        Some((known, values)) if *known == usage => values.clone(),
         _ => {
-            let value = HeaderValue::from_maybe_shared(Bytes::from(used(usage)))
-                .unwrap_or(HeaderValue::from_static(""));
-            *last = Some((usage, value.clone()));
-            value
+            let value = |text: String| {
+                let value = HeaderValue::from_maybe_shared(Bytes::from(text));
+                value.unwrap_or(HeaderValue::from_static(""))
+            };
+            let values = [value(quota(usage)), value(used(usage))];
+            *last = Some((usage, values.clone()));
+            values
         }
     })
 }
 
-/// What a container holds, as the service writes it: megabytes, kilobytes, items
-/// and kilobytes with the index.
-fn used(usage: Count) -> String {
-    let kilobytes = usage.bytes.div_ceil(1024);
+/// What a container may hold, as the service writes it: megabytes, kilobytes, items and
+/// kilobytes with the index.
+fn quota(usage: Usage) -> String {
+    let megabytes = RANGE_MB * usage.ranges;
+    let kilobytes = 1024 * megabytes;
+    format!(
+        "documentSize={megabytes};documentsSize={kilobytes};documentsCount=-1;\
+         collectionSize={kilobytes};"
+    )
+}
+
+/// What a container holds, in the same units.
+fn used(usage: Usage) -> String {
+    let kilobytes = usage.live.bytes.div_ceil(1024);
     format!(
         "documentSize={};documentsSize={kilobytes};documentsCount={};collectionSize={kilobytes};",
         kilobytes / 1024,
-        usage.items,
+        usage.live.items,
     )
 }
 
@@ -326,5 +350,29 @@ fn take(headers: &mut HeaderMap, name: HeaderName, value: impl Into<Bytes>) {
 fn set(headers: &mut HeaderMap, name: HeaderName, value: &str) {
     if let Ok(value) = HeaderValue::from_str(value) {
         headers.insert(name, value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_step_of_a_query_took_no_time() {
+        let ms = Duration::from_millis;
+        let times = QueryTimes {
+            compile: ms(12),
+            plan: Duration::from_micros(21),
+            ..QueryTimes::default()
+        };
+        let text = metrics(&QueryFigures { times, ..QueryFigures::default() }, ms(40));
+        for part in [
+            "queryCompileTimeInMs=12.00;",
+            "queryLogicalPlanBuildTimeInMs=0.03;",
+            "queryPhysicalPlanBuildTimeInMs=0.01;",
+            "queryOptimizationTimeInMs=0.01;",
+        ] {
+            assert!(text.contains(part), "{part} is not in {text}");
+        }
     }
 }

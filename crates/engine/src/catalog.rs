@@ -24,6 +24,7 @@ use crate::index;
 use crate::keys::{self, CATALOG};
 use crate::operation::Showing;
 use crate::record;
+use crate::reply::{Count, Usage};
 use crate::reply::{Place, storage_failed};
 
 /// How many containers are kept parsed.
@@ -210,6 +211,11 @@ impl Container {
         epk::of(&self.definition().partition_key, key)
     }
 
+    /// What it holds, given what is alive in it.
+    pub(crate) fn usage(&self, live: Count) -> Usage {
+        Usage { live, ranges: self.ranges.len() }
+    }
+
     /// As clients see it at `now`.
     pub(crate) fn to_json(&self, now: Timestamp, showing: Showing) -> Value {
         let ttl = self.record.ttl_at(now);
@@ -237,10 +243,23 @@ impl Container {
         if let Value::Object(system) = system {
             body.extend(system);
         }
-        if showing == Showing::NoSystemKey && self.definition().partition_key.system_key {
+        if showing != Showing::WithKinds {
+            hide_kinds(&mut body);
+        }
+        if showing != Showing::Whole && self.definition().partition_key.system_key {
             body.shift_remove("partitionKey");
         }
         Value::Object(body)
+    }
+}
+
+/// Takes away what only old clients know: the kinds of index of each included path.
+fn hide_kinds(body: &mut Map<String, Value>) {
+    let paths = body.get_mut("indexingPolicy").and_then(|policy| policy.get_mut("includedPaths"));
+    for path in paths.and_then(Value::as_array_mut).into_iter().flatten() {
+        if let Value::Object(path) = path {
+            path.shift_remove("indexes");
+        }
     }
 }
 
@@ -350,7 +369,7 @@ pub(crate) fn find_container_record<V: CatalogView + ?Sized>(
 pub(crate) fn not_found(kind: ErrorKind) -> Error {
     let message = match kind {
         ErrorKind::OwnerNotFound => "Owner resource does not exist",
-        _ => "Entity with the specified id does not exist in the system.",
+        _ => "Resource Not Found. Entity with the specified id does not exist in the system.",
     };
     Error::new(kind, message)
 }

@@ -28,7 +28,7 @@ use crate::lives::Lives;
 use crate::offers::{self, Offer};
 use crate::operation::{Condition, ContainerScope, ContainerWishes, Page, Replacement, Showing};
 use crate::record;
-use crate::reply::{Count, Reply, Success, storage_failed};
+use crate::reply::{Reply, Success, Usage, storage_failed};
 use crate::scope::{Opened, check_intended};
 use crate::statistics;
 use crate::ttl::{self, Changed, History};
@@ -201,7 +201,7 @@ fn look(
     }
     let mut success = success(container, 200, body);
     success.unless_known(condition);
-    success.usage = Some(ttl::standing(snapshot, container)?.live);
+    success.usage = Some(container.usage(ttl::standing(snapshot, container)?.live));
     // It has an offer, its own or the usual one, unless it has part in its database's.
     success.shares_throughput = !offers::has_offer(snapshot, &container.rid_text)?;
     if wishes.quota {
@@ -287,7 +287,7 @@ pub(crate) fn replace(clerk: &Clerk<'_>, change: &Replacement) -> Reply {
             check_guard(clerk, snapshot, &old, ttl, change.confirm_expiry)?;
         }
         let indexes = |definition: &ContainerDefinition| {
-            (definition.indexing.clone(), definition.computed.clone())
+            (definition.indexing.effective(), definition.computed.clone())
         };
         if indexes(&record.definition) != indexes(old.definition()) {
             check_rebuilds(clerk, snapshot, &old)?;
@@ -315,9 +315,9 @@ pub(crate) fn replace(clerk: &Clerk<'_>, change: &Replacement) -> Reply {
         Ok(reply)
     });
     if let Ok(success) = &mut reply.outcome
-        && let Some((live, progress)) = figures_after(clerk, &change.at)
+        && let Some((usage, progress)) = figures_after(clerk, &change.at)
     {
-        success.usage = Some(live);
+        success.usage = Some(usage);
         success.index_progress = change.quota.then_some(progress);
     }
     reply
@@ -354,11 +354,11 @@ fn catch_up(clerk: &Clerk<'_>, snapshot: &dyn Snapshot, at: &ContainerScope) -> 
 }
 
 /// What is alive in a container after it was changed, and how far its index is.
-fn figures_after(clerk: &Clerk<'_>, at: &ContainerScope) -> Option<(Count, u8)> {
+fn figures_after(clerk: &Clerk<'_>, at: &ContainerScope) -> Option<(Usage, u8)> {
     let snapshot = clerk.snapshot().ok()?;
     let (_, _, container) = open(&*snapshot, at).ok()?;
-    let live = ttl::standing(&*snapshot, &container).ok()?.live;
-    Some((live, progress(&clerk.shared().index, &*snapshot, &container).ok()?))
+    let usage = container.usage(ttl::standing(&*snapshot, &container).ok()?.live);
+    Some((usage, progress(&clerk.shared().index, &*snapshot, &container).ok()?))
 }
 
 /// Refuses a change of the indexing policy while too many others are under way.

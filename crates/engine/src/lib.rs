@@ -125,7 +125,8 @@ impl Shared {
     fn tell_usage(&self, container: &Container, mut reply: Reply) -> Reply {
         let lsn = reply.place.as_ref().and_then(|place| place.lsn);
         if let (Ok(success), Some(now)) = (&mut reply.outcome, reply.now) {
-            success.usage = self.usage.of(&self.store, container, now, lsn.unwrap_or_default());
+            let live = self.usage.of(&self.store, container, now, lsn.unwrap_or_default());
+            success.usage = live.map(|live| container.usage(live));
         }
         reply
     }

@@ -24,6 +24,9 @@ pub(crate) struct Offer {
     number: u32,
     /// `content`, as clients see it.
     content: Value,
+    /// The name of its level, if it was given one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    level: Option<String>,
     /// The RID of the database or container.
     resource_rid: String,
     /// Its `_self`.
@@ -44,6 +47,7 @@ impl Offer {
         Offer {
             number,
             content: throughput.to_content(),
+            level: throughput.level().map(|level| level.name().to_owned()),
             resource_rid,
             resource,
             ts: stamp.ts,
@@ -70,8 +74,8 @@ impl Offer {
             "_self": format!("offers/{rid}/"),
             "_etag": self.etag(),
             "_ts": self.ts,
-            "offerVersion": "V2",
-            "offerType": "Invalid",
+            "offerVersion": if self.level.is_some() { "V1" } else { "V2" },
+            "offerType": self.level.as_deref().unwrap_or("Invalid"),
             "resource": self.resource,
             "offerResourceId": self.resource_rid,
             "content": self.content,

@@ -230,6 +230,9 @@ pub enum Showing {
     /// As to clients from before there was a system key: one that has it is shown
     /// without a partition key, or such a client would ask for the key of every item.
     NoSystemKey,
+    /// As to still older ones: also with the kinds of index that an included path was
+    /// given.
+    WithKinds,
 }
 
 /// A change of a container's definition.

@@ -12,6 +12,7 @@
 //! explain.rs  what a page did, and why
 //! advice.rs   which indexes a query uses, and which would help it
 //! plan.rs     what a client is told that asks ranges by itself
+//! laps.rs     how long the steps before the first item take
 //! feed.rs     queries of databases, containers, offers and ranges
 //! ```
 //!
@@ -31,6 +32,7 @@ mod feed;
 mod few;
 mod item;
 mod known;
+mod laps;
 mod needs;
 mod numbers;
 mod ordered;
@@ -50,6 +52,7 @@ use self::choose::{Chooser, Way, choose};
 pub(crate) use self::explain::explain;
 pub(crate) use self::feed::feed;
 use self::item::Row;
+use self::laps::Laps;
 pub(crate) use self::plan::plan;
 use self::reach::Reach;
 use self::said::Said;
@@ -123,8 +126,11 @@ impl Ran {
 
 fn run(shared: &Shared, opened: &Opened, asked: &QueryItems, steps: &Steps<'_>) -> Result<Ran> {
     let container = &opened.container;
+    let mut figures = QueryFigures::default();
+    let mut laps = Laps::start();
     let request = Request::read(&asked.query)?;
     let program = Program::compile(&request, container.computed()?)?;
+    figures.times.compile = laps.next();
     let reach = reach::reach(opened, &request, &asked.part)?;
     opened.check_session(&reach.touched)?;
     if crosses(opened, asked, &reach) && !asked.cross_partition && program.reads_items() {
@@ -144,7 +150,7 @@ fn run(shared: &Shared, opened: &Opened, asked: &QueryItems, steps: &Steps<'_>) 
     let flat = container.definition().geospatial == Geospatial::Geometry;
     let new_page =
         |resume, ordered| Page::new(&program, opened.now(), flat, limits, resume, ordered, steps);
-    let mut figures = QueryFigures::default();
+    figures.times.plan = laps.next();
     let (mut taken, mut advice) = (Taken::NoItems, None);
     let (finished, at) = if program.reads_items() {
         let said = |key| Said::by(key, &container.definition().partition_key);
@@ -161,8 +167,10 @@ fn run(shared: &Shared, opened: &Opened, asked: &QueryItems, steps: &Steps<'_>) 
             (finished, Place::Start)
         } else {
             let way = choose(&chooser, &program, &segments, &at)?;
+            figures.times.choose = laps.next();
             let after = resume.as_ref().and_then(|resume| resume.after.as_ref());
             let access = Access::open(within, &way, segments, &at, after)?;
+            figures.times.open = laps.next();
             taken = Taken::Way(way, access.is_scan());
             let page = new_page(resume, access.is_ordered());
             look(within, page, access, shared.settings.query_steps.page, &mut figures)?

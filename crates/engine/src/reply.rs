@@ -1,6 +1,7 @@
 //! What an operation answers, before it becomes HTTP.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use dayfly_model::{Error, ErrorKind, Result, Timestamp};
@@ -42,7 +43,7 @@ pub struct Success {
     /// that was asked for.
     pub index_progress: Option<u8>,
     /// For a container: what is alive in it.
-    pub usage: Option<Count>,
+    pub usage: Option<Usage>,
     /// Whether an item was written with a `ttl` that counts for nothing,
     /// because the container has no default.
     pub ttl_ignored: bool,
@@ -57,6 +58,15 @@ pub struct Success {
     pub shares_throughput: bool,
     /// For an offer: the least throughput it could be given.
     pub throughput_min: Option<u32>,
+}
+
+/// What is alive in a container, and over how many ranges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Usage {
+    /// The items, and their bytes.
+    pub live: Count,
+    /// How many ranges it has.
+    pub ranges: usize,
 }
 
 /// What a page of a query did.
@@ -76,6 +86,21 @@ pub struct QueryFigures {
     pub rows: u64,
     /// How many bytes they have.
     pub row_bytes: u64,
+    /// How long the steps before the first item took.
+    pub times: QueryTimes,
+}
+
+/// How long it took until a query could begin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QueryTimes {
+    /// To read it.
+    pub compile: Duration,
+    /// To find out where to look.
+    pub plan: Duration,
+    /// To choose the way to the items.
+    pub choose: Duration,
+    /// To begin on it.
+    pub open: Duration,
 }
 
 /// Which indexes a query uses, and which would help it.

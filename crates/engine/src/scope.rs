@@ -77,7 +77,7 @@ impl Opened {
         if self.session.iter().any(missing) {
             return Err(Error::new(
                 ErrorKind::SessionNotAvailable,
-                "The read session is not available for the input session token.",
+                "The read/write session is not available for the input session token.",
             ));
         }
         Ok(())

@@ -78,6 +78,7 @@ pub fn parse(body: &[u8], strict: bool) -> Result<ContainerDefinition> {
     let new = read(body, strict, None)?;
     new.partition_key.check_new()?;
     policies::check_spatial(&new)?;
+    policies::check_encryption(new.client_encryption_policy.as_ref())?;
     Ok(new)
 }
 
@@ -92,6 +93,9 @@ pub fn parse_replacement(
     // What was taken before this was checked is in nobody's way.
     if (new.geospatial, &new.indexing.spatial) != (old.geospatial, &old.indexing.spatial) {
         policies::check_spatial(&new)?;
+    }
+    if new.client_encryption_policy != old.client_encryption_policy {
+        policies::check_encryption(new.client_encryption_policy.as_ref())?;
     }
     // The same in another spelling or order stays as it was: items are stored
     // by it.

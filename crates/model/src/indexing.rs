@@ -12,9 +12,9 @@
 //! | `fullTextIndexes`                 | none                      | paths of the full-text policy          |
 //!
 //! `_etag` is excluded unless a policy names it. With mode `none` there are no
-//! paths. `automatic` says only whether the mode is another than `none`, and
-//! `indexes` inside a path is a leftover of an older service: whatever a client
-//! sends for them is read past.
+//! paths. `automatic` says only whether the mode is another than `none`. `indexes`
+//! inside a path is a leftover of an older service: it changes nothing, and is kept
+//! for clients that know it.
 //!
 //! For a value under two paths the longer one decides, and of two equally long
 //! ones `/?` before `/*`.
@@ -24,7 +24,7 @@ pub mod rules;
 mod special;
 pub mod terms;
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use serde_json::{Map, Value, json};
 
@@ -61,6 +61,8 @@ pub struct IndexingPolicy {
     pub included: Vec<IndexPath>,
     /// What is not.
     pub excluded: Vec<IndexPath>,
+    /// The `indexes` of included paths that have them, by the path.
+    pub kinds: BTreeMap<String, Vec<IndexKind>>,
     /// Indexes over several properties.
     pub composites: Vec<Vec<CompositePath>>,
     /// Indexes over places.
@@ -71,12 +73,37 @@ pub struct IndexingPolicy {
     pub full_texts: Vec<FullTextIndex>,
 }
 
+/// An entry of `indexes`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexKind {
+    name: String,
+    data_type: String,
+    precision: Option<i64>,
+}
+
+impl IndexKind {
+    fn read(value: &Value) -> Option<IndexKind> {
+        let text = |name| value.get(name).and_then(Value::as_str).map(str::to_owned);
+        let precision = value.get("precision").and_then(Value::as_i64);
+        Some(IndexKind { name: text("kind")?, data_type: text("dataType")?, precision })
+    }
+
+    fn to_json(&self) -> Value {
+        let mut entry = json!({"kind": self.name, "dataType": self.data_type});
+        if let (Some(precision), Value::Object(entry)) = (self.precision, &mut entry) {
+            entry.insert("precision".to_owned(), json!(precision));
+        }
+        entry
+    }
+}
+
 impl Default for IndexingPolicy {
     fn default() -> Self {
         IndexingPolicy {
             mode: IndexingMode::Consistent,
             included: vec![IndexPath::everything()],
             excluded: vec![IndexPath::etag()],
+            kinds: BTreeMap::new(),
             composites: Vec::new(),
             spatial: Vec::new(),
             vectors: Vec::new(),
@@ -102,6 +129,7 @@ impl IndexingPolicy {
         };
         Ok(IndexingPolicy {
             mode,
+            kinds: read_kinds(members, &included),
             included,
             excluded,
             composites: special::read_composites(members)?,
@@ -116,19 +144,32 @@ impl IndexingPolicy {
         let paths = |paths: &[IndexPath]| -> Value {
             paths.iter().map(|path| json!({"path": path.text()})).collect()
         };
+        let included = |path: &IndexPath| match self.kinds.get(path.text()) {
+            Some(kinds) => {
+                let indexes: Value = kinds.iter().map(IndexKind::to_json).collect();
+                json!({"path": path.text(), "indexes": indexes})
+            }
+            None => json!({"path": path.text()}),
+        };
         let composite = |paths: &Vec<CompositePath>| -> Value {
             paths.iter().map(CompositePath::to_json).collect()
         };
         json!({
             "indexingMode": self.mode.name(),
             "automatic": self.mode != IndexingMode::None,
-            "includedPaths": paths(&self.included),
+            "includedPaths": self.included.iter().map(included).collect::<Value>(),
             "excludedPaths": paths(&self.excluded),
             "compositeIndexes": self.composites.iter().map(composite).collect::<Value>(),
             "spatialIndexes": self.spatial.iter().map(SpatialIndex::to_json).collect::<Value>(),
             "vectorIndexes": self.vectors.iter().map(VectorIndex::to_json).collect::<Value>(),
             "fullTextIndexes": self.full_texts.iter().map(FullTextIndex::to_json).collect::<Value>(),
         })
+    }
+
+    /// Without what changes nothing.
+    #[must_use]
+    pub fn effective(&self) -> IndexingPolicy {
+        IndexingPolicy { kinds: BTreeMap::new(), ..self.clone() }
     }
 
     /// Whether the scalar under these steps is in the index.
@@ -193,6 +234,20 @@ fn read_paths(members: &Map<String, Value>) -> Result<(Vec<IndexPath>, Vec<Index
         excluded.push(IndexPath::etag());
     }
     Ok((included, excluded))
+}
+
+/// The `indexes` of the included paths. What is none is read past.
+fn read_kinds(
+    members: &Map<String, Value>,
+    included: &[IndexPath],
+) -> BTreeMap<String, Vec<IndexKind>> {
+    let given = members.get("includedPaths").and_then(Value::as_array).into_iter().flatten();
+    let kinds = included.iter().zip(given).filter_map(|(path, entry)| {
+        let kinds: Vec<IndexKind> =
+            entry.get("indexes")?.as_array()?.iter().filter_map(IndexKind::read).collect();
+        (!kinds.is_empty()).then(|| (path.text().to_owned(), kinds))
+    });
+    kinds.collect()
 }
 
 fn read_index_path(value: &Value) -> Result<IndexPath> {

@@ -5,7 +5,9 @@
 //! | `x-ms-offer-throughput: 400`                            | a fixed number | 400 to 1,000,000, in hundreds  |
 //! | `x-ms-cosmos-offer-autopilot-settings: {"maxThroughput":4000}` | a maximum; it scales from a tenth of it | 1,000 to 1,000,000, in thousands |
 //!
-//! Both together are refused; none is none of its own.
+//! | `x-ms-offer-type: S2`                                   | what a level of old gave: 250, 1,000, 2,500 | `S1`, `S2`, `S3` |
+//!
+//! Two of them together are refused; none is none of its own.
 
 use serde_json::{Map, Value, json};
 
@@ -31,18 +33,71 @@ pub enum Throughput {
         /// By how many percent the service would raise the maximum; only kept.
         increment: Option<u32>,
     },
+    /// What a level of old gave.
+    Level(Level),
+}
+
+/// A level that could be chosen before throughput was a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// 250 request units a second.
+    S1,
+    /// 1,000.
+    S2,
+    /// 2,500.
+    S3,
+}
+
+impl Level {
+    const ALL: [Level; 3] = [Level::S1, Level::S2, Level::S3];
+
+    /// As clients write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Level::S1 => "S1",
+            Level::S2 => "S2",
+            Level::S3 => "S3",
+        }
+    }
+
+    fn throughput(self) -> u32 {
+        match self {
+            Level::S1 => 250,
+            Level::S2 => 1000,
+            Level::S3 => 2500,
+        }
+    }
+
+    /// Reads `x-ms-offer-type`. `Invalid` is what an offer without a level says.
+    fn parse(text: &str) -> Result<Option<Level>> {
+        if text.is_empty() || text.eq_ignore_ascii_case("Invalid") {
+            return Ok(None);
+        }
+        let level = Level::ALL.into_iter().find(|level| text.eq_ignore_ascii_case(level.name()));
+        level.map(Some).ok_or_else(|| {
+            Error::bad_request(format!("The offer type '{text}' is not 'S1', 'S2' or 'S3'."))
+        })
+    }
 }
 
 impl Throughput {
-    /// Reads the two headers.
-    pub fn parse(manual: Option<&str>, autoscale: Option<&str>) -> Result<Option<Throughput>> {
-        match (manual, autoscale) {
-            (None, None) => Ok(None),
-            (Some(text), None) => Throughput::manual(text).map(Some),
-            (None, Some(text)) => Throughput::autoscale(text).map(Some),
-            (Some(_), Some(_)) => Err(Error::bad_request(
+    /// Reads the three headers.
+    pub fn parse(
+        manual: Option<&str>,
+        autoscale: Option<&str>,
+        level: Option<&str>,
+    ) -> Result<Option<Throughput>> {
+        match (manual, autoscale, level.map(Level::parse).transpose()?.flatten()) {
+            (None, None, level) => Ok(level.map(Throughput::Level)),
+            (Some(text), None, None) => Throughput::manual(text).map(Some),
+            (None, Some(text), None) => Throughput::autoscale(text).map(Some),
+            (Some(_), Some(_), _) => Err(Error::bad_request(
                 "A throughput and autopilot settings were given; give one of them.",
             )),
+            (_, _, Some(level)) => Err(Error::bad_request(format!(
+                "A throughput and the offer type '{}' were given; give one of them.",
+                level.name()
+            ))),
         }
     }
 
@@ -65,6 +120,7 @@ impl Throughput {
         match self {
             Throughput::Manual(throughput) => throughput,
             Throughput::Autoscale { max, .. } => max,
+            Throughput::Level(level) => level.throughput(),
         }
     }
 
@@ -73,6 +129,7 @@ impl Throughput {
         match self {
             Throughput::Manual(throughput) => throughput,
             Throughput::Autoscale { max, .. } => max / 10,
+            Throughput::Level(level) => level.throughput(),
         }
     }
 
@@ -82,12 +139,21 @@ impl Throughput {
         match self {
             Throughput::Manual(throughput) => MANUAL_MIN.max(throughput.div_ceil(10_000) * 100),
             Throughput::Autoscale { max, .. } => AUTOSCALE_MIN.max(max.div_ceil(10_000) * 1_000),
+            Throughput::Level(_) => MANUAL_MIN,
         }
     }
 
     /// How many partition key ranges a container with it has.
     pub fn ranges(self) -> usize {
         epk::range_count(self.max())
+    }
+
+    /// The level, if it is one.
+    pub fn level(self) -> Option<Level> {
+        match self {
+            Throughput::Level(level) => Some(level),
+            Throughput::Manual(_) | Throughput::Autoscale { .. } => None,
+        }
     }
 
     /// The `content` of the offer.
@@ -181,7 +247,17 @@ mod tests {
                 Some(Autoscale { max: 1000, increment: None }),
             ),
         ] {
-            assert_eq!(Throughput::parse(manual, autoscale), Ok(expected));
+            assert_eq!(Throughput::parse(manual, autoscale, None), Ok(expected));
+            assert_eq!(Throughput::parse(manual, autoscale, Some("Invalid")), Ok(expected));
+        }
+        for (text, level, throughput) in
+            [("S1", Level::S1, 250), ("s2", Level::S2, 1000), ("S3", Level::S3, 2500)]
+        {
+            let read = Throughput::parse(None, None, Some(text)).unwrap().unwrap();
+            assert_eq!(
+                (read, read.max(), read.ranges()),
+                (Throughput::Level(level), throughput, 1)
+            );
         }
     }
 
@@ -189,7 +265,7 @@ mod tests {
     fn headers_that_are_refused() {
         for manual in ["", "0", "300", "399", "450", "1000100", "-400", "400.5", "a", "99999999999"]
         {
-            let error = Throughput::parse(Some(manual), None).unwrap_err();
+            let error = Throughput::parse(Some(manual), None, None).unwrap_err();
             assert!(error.message.starts_with(&format!("The offer throughput '{manual}' is")));
         }
         for autoscale in [
@@ -201,7 +277,7 @@ mod tests {
             r#"{"maxThroughput":"4000"}"#,
             r#"{"maxThroughput":1000,"autoUpgradePolicy":{"throughputPolicy":{"incrementPercent":-1}}}"#,
         ] {
-            let error = Throughput::parse(None, Some(autoscale)).unwrap_err();
+            let error = Throughput::parse(None, Some(autoscale), None).unwrap_err();
             assert!(
                 error.message.starts_with(&format!("The autopilot settings '{autoscale}' are"))
             );
@@ -209,13 +285,15 @@ mod tests {
         for low in [-200, 0, 500] {
             let settings = json!({"maxThroughput": low}).to_string();
             assert_eq!(
-                Throughput::parse(None, Some(&settings)).unwrap_err().message,
+                Throughput::parse(None, Some(&settings), None).unwrap_err().message,
                 format!(
                     "Requested throughput {low} is less than required minimum throughput 1000."
                 )
             );
         }
-        assert!(Throughput::parse(Some("400"), Some(r#"{"maxThroughput":4000}"#)).is_err());
+        assert!(Throughput::parse(Some("400"), Some(r#"{"maxThroughput":4000}"#), None).is_err());
+        assert!(Throughput::parse(Some("400"), None, Some("S1")).is_err());
+        assert!(Throughput::parse(None, None, Some("S4")).is_err());
     }
 
     #[test]

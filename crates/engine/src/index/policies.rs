@@ -211,7 +211,7 @@ impl PolicyChange {
         definition: &ContainerDefinition,
         get: Get<'_>,
     ) -> Result<Option<PolicyChange>> {
-        let newest = Recipe::new(&definition.indexing, &definition.computed);
+        let newest = Recipe::new(&definition.indexing.effective(), &definition.computed);
         let newest = Arc::new(newest.map_err(|_| damaged())?);
         let Some(row) = get(&keys::index_policies())? else {
             return Ok(Some(PolicyChange { newest, before: None }));
