@@ -133,7 +133,8 @@ fn run(shared: &Shared, opened: &Opened, asked: &QueryItems, steps: &Steps<'_>) 
     figures.times.compile = laps.next();
     let reach = reach::reach(opened, &request, &asked.part)?;
     opened.check_session(&reach.touched)?;
-    if crosses(opened, asked, &reach) && !asked.cross_partition && program.reads_items() {
+    let crosses = crosses(opened, asked, &reach) && program.reads_items();
+    if crosses && !asked.cross_partition {
         return Err(cross_partition());
     }
     check_needs(shared, opened, asked, &program)?;
@@ -178,6 +179,9 @@ fn run(shared: &Shared, opened: &Opened, asked: &QueryItems, steps: &Steps<'_>) 
     } else {
         alone(new_page(resume, false))?
     };
+    if crosses && program.is_one_aggregate() && finished.count == 0 && finished.resume.is_none() {
+        return Err(not_servable());
+    }
     figures.rows = finished.count as u64;
     figures.row_bytes = finished.rows.len() as u64;
     Ok(Ran {
@@ -272,6 +276,18 @@ fn too_many_alike() -> Error {
     Error::bad_request(
         "Too many items have the same long beginning of the value that is sorted by. Narrow the \
          filter of the query.",
+    )
+}
+
+/// An aggregate without a value has no row, and clients that merge ranges by themselves
+/// show something else for it, each its own. The service leaves all aggregates to them;
+/// here they take over where it matters.
+fn not_servable() -> Error {
+    Error::new(
+        ErrorKind::NotServable,
+        "The provided cross partition query can not be directly served by the gateway. This is a \
+         first chance (internal) exception that all newer clients will know how to handle \
+         gracefully: ask for the query plan, and merge the answers of the ranges.",
     )
 }
 

@@ -48,6 +48,8 @@ error_kinds! {
     BadRequest              400    0 "BadRequest";
     /// The partition key does not fit the container or the item.
     PartitionKeyMismatch    400 1001 "BadRequest";
+    /// The client has to ask for a plan, and merge what the ranges answer.
+    NotServable             400 1004 "BadRequest";
     /// The container was deleted and made again since the client looked.
     ContainerRidMismatch    400 1024 "BadRequest";
     /// No valid signature.

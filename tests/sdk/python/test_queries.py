@@ -326,3 +326,15 @@ def test_databases_and_containers_can_be_queried(client, database, make_containe
     assert list(found) == sorted(made)
     found = database.query_containers("SELECT c.id FROM c WHERE c.defaultTtl = 10")
     assert list(found) == [{"id": made[1]}]
+
+
+@pytest.mark.parametrize("aggregate", ["MAX", "MIN", "AVG"])
+def test_an_aggregate_over_nothing_is_none(orders, aggregate):
+    query = f"SELECT VALUE {aggregate}(c.unheard) FROM c"
+    assert ask(orders, query) == [None]
+    assert ask(orders, query, partition_key="customer-1") == []
+
+
+@pytest.mark.parametrize("aggregate", ["AVG", "SUM"])
+def test_an_aggregate_over_what_it_does_not_take_is_none(orders, aggregate):
+    assert ask(orders, f"SELECT VALUE {aggregate}(c.colour) FROM c") == [None]

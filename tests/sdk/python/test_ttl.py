@@ -362,8 +362,8 @@ def assert_found(container, numbers):
         ("SELECT VALUE c.n FROM c WHERE c.even = true ORDER BY c.n", even),
         ("SELECT VALUE COUNT(1) FROM c", [len(numbers)]),
         ("SELECT VALUE COUNT(1) FROM c WHERE c.even = true", [len(even)]),
-        ("SELECT VALUE MIN(c.n) FROM c", numbers[:1]),
-        ("SELECT VALUE MAX(c.n) FROM c", numbers[-1:]),
+        ("SELECT VALUE MIN(c.n) FROM c", numbers[:1] or [None]),
+        ("SELECT VALUE MAX(c.n) FROM c", numbers[-1:] or [None]),
         ("SELECT VALUE SUM(c.n) FROM c", [sum(numbers)]),
     ]:
         assert ask(container, query) == expected, query

@@ -86,6 +86,13 @@ impl Program {
         self.select.filter.as_ref().is_some_and(|filter| filter.as_constant().is_none())
     }
 
+    /// Whether its one row is the value of an aggregate: `SELECT VALUE MAX(..)`.
+    pub fn is_one_aggregate(&self) -> bool {
+        let is_alone = self.select.group_by.is_empty() && self.select.aggregates.len() == 1;
+        let is_shown = self.skip == 0 && self.take != Some(0);
+        is_alone && is_shown && matches!(self.select.projection, Code::Aggregate(_))
+    }
+
     /// What it sorts by.
     pub fn order(&self) -> &[OrderKey] {
         &self.order
