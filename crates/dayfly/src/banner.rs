@@ -12,14 +12,17 @@ use crate::tls::host_name;
 /// What .NET reads in a connection string, and others read past.
 const UNCHECKED: &str = "DisableServerCertificateValidation=True;";
 
-/// Prints how to connect to the server that listens on `address`.
-pub(crate) fn print(settings: &Checked, address: SocketAddr) -> io::Result<()> {
+/// Where a server listens: its main address, and that of its compute gateway.
+type Addresses = (SocketAddr, Option<SocketAddr>);
+
+/// Prints how to connect to the server that listens on `addresses`.
+pub(crate) fn print(settings: &Checked, addresses: Addresses) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    out.write_all(text(settings, address).as_bytes())?;
+    out.write_all(text(settings, addresses).as_bytes())?;
     out.flush()
 }
 
-fn text(settings: &Checked, address: SocketAddr) -> String {
+fn text(settings: &Checked, (address, compute): Addresses) -> String {
     let key = if settings.own_key { "<your key>" } else { &settings.primary_key };
     let host = host(address);
     let mut text = format!("dayfly {}\n\n", env!("CARGO_PKG_VERSION"));
@@ -31,6 +34,9 @@ fn text(settings: &Checked, address: SocketAddr) -> String {
     line("https", if settings.loopback { UNCHECKED } else { "" });
     if settings.clear_text == ClearText::Served {
         line("http", "");
+    }
+    if let Some(compute) = compute {
+        text.push_str(&format!("Compute gateway: https://{}/\n", self::host(compute)));
     }
     text.push_str(&match &settings.place {
         Place::Memory => "\nData: in memory, gone when the server stops\n".to_owned(),
@@ -71,7 +77,7 @@ mod tests {
     fn banner(arguments: &str, address: &str) -> String {
         let arguments = std::iter::once("dayfly").chain(arguments.split_whitespace());
         let settings = Config::try_parse_from(arguments).unwrap().check().unwrap();
-        text(&settings, address.parse().unwrap())
+        text(&settings, (address.parse().unwrap(), settings.compute_listen))
     }
 
     #[test]
@@ -98,7 +104,9 @@ mod tests {
 
     #[test]
     fn what_is_not_usual_is_shown() {
-        let text = banner("--memory --durability relaxed --test-clock", "[::1]:1");
+        let flags = "--memory --durability relaxed --test-clock --compute-listen 127.0.0.1:8903";
+        let text = banner(flags, "[::1]:1");
+        assert!(text.contains("\nCompute gateway: https://localhost:8903/\n"), "{text}");
         assert!(text.contains("https://localhost:1/"), "{text}");
         assert!(text.contains("Data: in memory, "), "{text}");
         assert!(text.contains("Durability: relaxed, "), "{text}");

@@ -62,6 +62,11 @@ pub(crate) struct Config {
     #[arg(long, env = "DAYFLY_LISTEN", default_value = "127.0.0.1:8081", value_name = "IP:PORT")]
     pub(crate) listen: SocketAddr,
 
+    /// A second address for the same server [default: none]. Emulators have a
+    /// "compute gateway" on port 8903, which tests of some SDKs ask for.
+    #[arg(long, env = "DAYFLY_COMPUTE_LISTEN", value_name = "IP:PORT")]
+    pub(crate) compute_listen: Option<SocketAddr>,
+
     /// The folder for the data [default: ./dayfly-data].
     #[arg(long, env = "DAYFLY_DATA", value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
@@ -173,7 +178,8 @@ pub(crate) enum ClearText {
 #[derive(Clone, Debug)]
 pub(crate) struct Checked {
     pub(crate) listen: SocketAddr,
-    /// Whether only this machine can connect.
+    pub(crate) compute_listen: Option<SocketAddr>,
+    /// Whether only this machine can connect, to any of the addresses.
     pub(crate) loopback: bool,
     pub(crate) place: Place,
     pub(crate) primary_key: String,
@@ -195,16 +201,29 @@ pub(crate) struct Checked {
     pub(crate) limits: Limits,
 }
 
+impl Checked {
+    /// Where the server listens.
+    pub(crate) fn addresses(&self) -> impl Iterator<Item = SocketAddr> {
+        std::iter::once(self.listen).chain(self.compute_listen)
+    }
+}
+
 impl Config {
     /// What these settings mean, or the sentence that refuses them.
+    ///
+    /// One server answers on all its addresses, so the rules for a network hold
+    /// for all of them when one is on a network.
     pub(crate) fn check(self) -> Result<Checked, String> {
-        let loopback = self.listen.ip().to_canonical().is_loopback();
-        self.check_keys(loopback)?;
+        self.check_addresses()?;
+        let network = self.network_address();
+        let loopback = network.is_none();
+        self.check_keys(network)?;
         self.check_network(loopback)?;
         self.tls_san.iter().try_for_each(|name| check_tls_name(name))?;
         let place = self.place()?;
         Ok(Checked {
             listen: self.listen,
+            compute_listen: self.compute_listen,
             loopback,
             tls_home: match (self.tls_dir, &place) {
                 (Some(folder), _) => Home::Folder(folder),
@@ -233,17 +252,35 @@ impl Config {
         })
     }
 
-    fn check_keys(&self, loopback: bool) -> Result<(), String> {
+    /// The first address that other machines can connect to.
+    fn network_address(&self) -> Option<SocketAddr> {
+        let mut addresses = std::iter::once(self.listen).chain(self.compute_listen);
+        addresses.find(|address| !address.ip().to_canonical().is_loopback())
+    }
+
+    fn check_addresses(&self) -> Result<(), String> {
+        if self.compute_listen == Some(self.listen) && self.listen.port() != 0 {
+            return Err(format!(
+                "--listen and --compute-listen are both {}: give one of them another port.",
+                self.listen
+            ));
+        }
+        Ok(())
+    }
+
+    fn check_keys(&self, network: Option<SocketAddr>) -> Result<(), String> {
         let well_known = BASE64.decode(WELL_KNOWN_KEY).ok();
         let key = self.key.as_deref().map(|key| decode("--key", key)).transpose()?;
         let read_only =
             self.read_only_key.as_deref().map(|key| decode("--read-only-key", key)).transpose()?;
         let key = key.or_else(|| well_known.clone());
-        if !loopback && (key == well_known || read_only == well_known) {
+        if let Some(address) = network
+            && (key == well_known || read_only == well_known)
+        {
             return Err(format!(
                 "The key that every emulator uses is known to everybody and is refused on the \
-                 network address {}: give a key of your own with --key, or listen on 127.0.0.1.",
-                self.listen
+                 network address {address}: give a key of your own with --key, or listen on \
+                 127.0.0.1."
             ));
         }
         if read_only == key {

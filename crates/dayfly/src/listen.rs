@@ -1,7 +1,7 @@
 //! The door: who comes in, how many, and how it is closed.
 //!
-//! The server listens on one port for everything; what a client speaks is
-//! found out per connection. When the limit is reached the next connection is
+//! The server listens on one port for everything, or on two that are the same but
+//! for their number; what a client speaks is found out per connection. When the limit is reached the next connection is
 //! accepted and closed at once: its client learns of it now, where one that
 //! waits in the queue of the system would wait for ever. Connections that do
 //! nothing useful leave within seconds, so the place is not lost for long.
@@ -9,6 +9,7 @@
 use std::collections::HashMap;
 use std::future::{Future, poll_fn};
 use std::io;
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,6 +20,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 
+use crate::config::Checked;
 use crate::connection::{Host, serve};
 use crate::signals::Signals;
 
@@ -26,22 +28,63 @@ use crate::signals::Signals;
 /// have as many files open as we may. Without it the loop would spin.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
+/// Where connections come in.
+pub(crate) struct Doors {
+    main: TcpListener,
+    compute: Option<TcpListener>,
+}
+
+impl Doors {
+    /// Opens all of them, or says which cannot be opened.
+    pub(crate) async fn open(settings: &Checked) -> Result<Doors, String> {
+        let main = bind(settings.listen).await?;
+        let compute = match settings.compute_listen {
+            Some(address) => Some(bind(address).await?),
+            None => None,
+        };
+        Ok(Doors { main, compute })
+    }
+
+    /// The main address, and that of the compute gateway.
+    pub(crate) fn addresses(&self) -> io::Result<(SocketAddr, Option<SocketAddr>)> {
+        let compute = self.compute.as_ref().map(TcpListener::local_addr).transpose()?;
+        Ok((self.main.local_addr()?, compute))
+    }
+
+    /// The next connection. Who comes by one door does not wait for the other.
+    async fn accept(&self) -> io::Result<TcpStream> {
+        let Some(compute) = &self.compute else {
+            return self.main.accept().await.map(|(stream, _)| stream);
+        };
+        let (stream, _) = tokio::select! {
+            accepted = self.main.accept() => accepted,
+            accepted = compute.accept() => accepted,
+        }?;
+        Ok(stream)
+    }
+}
+
+async fn bind(address: SocketAddr) -> Result<TcpListener, String> {
+    let bound = TcpListener::bind(address).await;
+    bound.map_err(|error| format!("{address} cannot be listened on: {error}."))
+}
+
 /// Takes connections until a signal comes, then lets the requests that run
 /// come to their end, for a limited time or until the next signal. Queries that have
 /// not ended by then are told to, and their clients learn of it.
-pub(crate) async fn listen(listener: TcpListener, host: Arc<Host>, signals: &mut Signals) {
+pub(crate) async fn listen(doors: Doors, host: Arc<Host>, signals: &mut Signals) {
     let house = Arc::new(House::new(host.limits.max_connections));
     loop {
         tokio::select! {
             biased;
             () = signals.next() => break,
-            accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => receive(stream, &host, &house),
+            accepted = doors.accept() => match accepted {
+                Ok(stream) => receive(stream, &host, &house),
                 Err(error) => pause(&error).await,
             },
         }
     }
-    drop(listener);
+    drop(doors);
     tokio::select! {
         is_empty = house.empty(host.limits.stop_timeout()) => {
             host.api.stop_long_work();

@@ -34,7 +34,6 @@ use dayfly_model::{ErrorKind, Timestamp};
 use dayfly_storage::clock::{SystemWall, Wall as _};
 use dayfly_storage::{Embedded, EmbeddedOptions, Local, LocalOptions, Memory, Store};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tracing_subscriber::EnvFilter;
 
@@ -47,6 +46,7 @@ use crate::answers::Answers;
 use crate::background::{Background, PERIOD};
 use crate::config::{Checked, Config, Durability, LOG_VARIABLE, Place};
 use crate::connection::Host;
+use crate::listen::Doors;
 use crate::recount::Recount;
 use crate::signals::Signals;
 use crate::tls::Tls;
@@ -151,10 +151,8 @@ async fn serve(
     engine: &Arc<Engine>,
 ) -> Result<Background, String> {
     let mut signals = Signals::new()?;
-    let cannot_listen =
-        |error: io::Error| format!("{} cannot be listened on: {error}.", settings.listen);
-    let listener = TcpListener::bind(settings.listen).await.map_err(cannot_listen)?;
-    let address = listener.local_addr().map_err(cannot_listen)?;
+    let doors = Doors::open(settings).await?;
+    let addresses = doors.addresses().map_err(|error| format!("No address is known: {error}."))?;
     let host = Arc::new(Host {
         answers: Arc::new(Answers::new(Arc::clone(api.edge()))),
         api,
@@ -164,12 +162,12 @@ async fn serve(
         bodies: AtomicUsize::new(0),
     });
     probe(engine)?;
-    if let Err(error) = banner::print(settings, address) {
+    if let Err(error) = banner::print(settings, addresses) {
         tracing::warn!(%error, "nobody reads what is printed");
     }
     let purging = Arc::clone(engine);
     let purge = Background::start("dayfly-purge", move || purging.purge_turn())?;
-    listen::listen(listener, host, &mut signals).await;
+    listen::listen(doors, host, &mut signals).await;
     Ok(purge)
 }
 
@@ -219,7 +217,7 @@ fn open_store(settings: &Checked) -> Result<Arc<dyn Store>, String> {
 }
 
 fn open_tls(settings: &Checked) -> Result<Tls, String> {
-    let names = tls::names(settings.listen.ip(), &settings.tls_names);
+    let names = tls::names(settings.addresses().map(|address| address.ip()), &settings.tls_names);
     tls::prepare(&settings.tls_home, &names, SystemWall.seconds())
 }
 
@@ -234,7 +232,7 @@ fn open_api(
             primary_key: settings.primary_key.clone(),
             read_only_key: settings.read_only_key.clone(),
             loopback: settings.loopback,
-            on_ipv4: is_on_ipv4(settings.listen.ip()),
+            on_ipv4: settings.addresses().all(|address| is_on_ipv4(address.ip())),
             admin_public: settings.admin_public,
             certificate_pem: Some(certificate_pem),
             wall: Box::new(|| Timestamp(SystemWall.seconds())),

@@ -100,9 +100,9 @@ pub(crate) fn prepare(home: &Home, names: &[String], now: u64) -> Result<Tls, St
 }
 
 /// The names a client may call this server by.
-pub(crate) fn names(listen: IpAddr, more: &[String]) -> Vec<String> {
+pub(crate) fn names(listen: impl Iterator<Item = IpAddr>, more: &[String]) -> Vec<String> {
     let mut names: Vec<String> = ["localhost", "127.0.0.1", "::1"].map(str::to_owned).into();
-    let listen = (!listen.is_unspecified()).then(|| listen.to_canonical().to_string());
+    let listen = listen.filter(|ip| !ip.is_unspecified()).map(|ip| ip.to_canonical().to_string());
     for name in host_name().into_iter().chain(listen).chain(more.iter().cloned()) {
         if !names.contains(&name) {
             names.push(name);
@@ -186,6 +186,7 @@ fn public_part(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::iter::once;
     use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;
@@ -260,10 +261,10 @@ mod tests {
 
     #[test]
     fn a_certificate_has_each_name_once() {
-        let names = names([127, 0, 0, 1].into(), &["a".to_owned(), "localhost".to_owned()]);
+        let names = names(once([127, 0, 0, 1].into()), &["a".to_owned(), "localhost".to_owned()]);
         assert_eq!(names.iter().filter(|name| *name == "localhost").count(), 1);
         assert_eq!(names.iter().filter(|name| *name == "127.0.0.1").count(), 1);
         assert!(names.contains(&"a".to_owned()));
-        assert!(super::names([10, 0, 0, 5].into(), &[]).contains(&"10.0.0.5".to_owned()));
+        assert!(super::names(once([10, 0, 0, 5].into()), &[]).contains(&"10.0.0.5".to_owned()));
     }
 }

@@ -10,10 +10,11 @@
 
 mod common;
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use common::{OWN_KEY, Server, request};
+use common::{Client, OWN_KEY, Server, request, send};
 use http::{Request, Version};
 use http_body_util::{BodyExt as _, Full};
 use hyper::client::conn::{http1, http2};
@@ -60,6 +61,15 @@ async fn secure(
     name: &str,
     protocols: &[&str],
 ) -> std::io::Result<TlsStream<TcpStream>> {
+    secure_at(server.address(), pem, name, protocols).await
+}
+
+async fn secure_at(
+    address: SocketAddr,
+    pem: &str,
+    name: &str,
+    protocols: &[&str],
+) -> std::io::Result<TlsStream<TcpStream>> {
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from_pem_slice(pem.as_bytes()).unwrap()).unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -69,7 +79,7 @@ async fn secure(
         .with_root_certificates(roots)
         .with_no_client_auth();
     config.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
-    let stream = TcpStream::connect(server.address()).await?;
+    let stream = TcpStream::connect(address).await?;
     let name = ServerName::try_from(name.to_owned()).unwrap();
     TlsConnector::from(Arc::new(config)).connect(name, stream).await
 }
@@ -194,6 +204,55 @@ async fn a_network_address_serves_https_and_clear_text_only_if_told() {
     let closed = Server::start_in(folder.path(), &network);
     let stream = secure(&closed, &pem, "localhost", &[]).await.unwrap();
     assert_eq!(ask(stream, Version::HTTP_11, "/ready").await.1, 200);
+}
+
+/// The server, as who comes to its compute gateway knows it.
+fn compute_gateway(server: &Server) -> SocketAddr {
+    let endpoint = server.banner.split("Compute gateway: https://").nth(1).unwrap();
+    let port = endpoint.split('/').next().unwrap().rsplit(':').next().unwrap();
+    ([127, 0, 0, 1], port.parse().unwrap()).into()
+}
+
+#[tokio::test]
+async fn the_compute_gateway_is_the_same_server_at_another_address() {
+    let server = Server::start(&["--compute-listen", "127.0.0.1:0"]);
+    let compute = compute_gateway(&server);
+    assert_ne!(compute, server.address());
+    for (address, version) in [
+        (compute, Version::HTTP_11),
+        (compute, Version::HTTP_2),
+        (server.address(), Version::HTTP_11),
+    ] {
+        let stream = TcpStream::connect(address).await.unwrap();
+        assert_eq!(ask(stream, version, "/ready").await.1, 200);
+    }
+    let stream = secure_at(compute, &certificate(&server), "localhost", &[]).await.unwrap();
+    assert_eq!(ask(stream, Version::HTTP_11, "/ready").await.1, 200);
+
+    // What is written at one address is read at the other.
+    assert_eq!(send(&server, "POST", "/dbs", r#"{"id":"d"}"#).status, 201);
+    let mut client = Client::over(std::net::TcpStream::connect(compute).unwrap());
+    client.send(request(&server, "GET", "/dbs/d", ""));
+    assert_eq!(client.answer().status, 200);
+    // The account names the address that its reader came by.
+    let account = request(&server, "GET", "/", "");
+    client.send(account.replace("host: localhost", &format!("host: localhost:{}", compute.port())));
+    let account = client.answer().body;
+    assert!(account.contains(&format!("http://127.0.0.1:{}/", compute.port())), "{account}");
+
+    server.terminate();
+    assert!(client.is_closed());
+    assert_eq!(server.ended().code(), Some(0));
+    assert!(std::net::TcpStream::connect(compute).is_err());
+}
+
+#[tokio::test]
+async fn a_compute_gateway_on_a_network_puts_both_addresses_under_its_rules() {
+    let server = Server::start(&["--compute-listen", "0.0.0.0:0", "--key", OWN_KEY]);
+    for address in [server.address(), compute_gateway(&server)] {
+        let stream = TcpStream::connect(address).await.unwrap();
+        assert_eq!(ask(stream, Version::HTTP_11, "/ready").await.1, 400, "{address}");
+    }
 }
 
 #[test]

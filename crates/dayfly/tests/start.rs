@@ -150,6 +150,11 @@ fn an_address_that_is_taken_is_refused() {
         refusal(&mut dayfly(&["--memory", "--listen", &server.address().to_string()]));
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains("cannot be listened on"), "{said}");
+    let taken = server.address().to_string();
+    let twice = ["--memory", "--listen", "127.0.0.1:0", "--compute-listen", &taken];
+    let (code, said) = refusal(&mut dayfly(&twice));
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains(&format!("{taken} cannot be listened on")), "{said}");
 }
 
 #[test]

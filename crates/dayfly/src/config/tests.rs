@@ -19,7 +19,7 @@ fn outcome(arguments: &str) -> String {
     }
 }
 
-/// Bind, key and clear text: every row of the matrix.
+/// Bind, key and clear text: every row of the matrix, for each of the two addresses.
 #[test]
 fn every_way_to_listen() {
     let own = format!("--key {OWN}");
@@ -50,10 +50,13 @@ fn every_way_to_listen() {
                 "The admin API takes the key in a header",
             ),
         ] {
-            let arguments = format!("--listen {listen} {key} {flag}");
-            let outcome = outcome(&arguments);
             let expected = if loopback { on_loopback } else { on_network };
-            assert!(outcome.starts_with(expected), "{arguments}: {outcome}");
+            for where_to in ["--listen", "--compute-listen"] {
+                let arguments = format!("{where_to} {listen} {key} {flag}");
+                let outcome = outcome(&arguments);
+                assert!(outcome.starts_with(expected), "{arguments}: {outcome}");
+                assert!(expected != refused || outcome.contains(listen), "{outcome}");
+            }
         }
     }
 }
@@ -74,6 +77,10 @@ fn what_makes_no_sense_is_refused_in_one_sentence() {
         ("--memory --cache 64", "With --memory everything is in memory"),
         ("--memory --durability sync", "With --memory nothing survives"),
         ("--tls-san a,b/c", "The name 'b/c' of --tls-san"),
+        (
+            "--compute-listen 127.0.0.1:8081",
+            "--listen and --compute-listen are both 127.0.0.1:8081",
+        ),
     ] {
         let sentence = outcome(arguments);
         assert!(sentence.starts_with(expected), "{arguments}: {sentence}");

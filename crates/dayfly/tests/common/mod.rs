@@ -174,7 +174,7 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    fn over(stream: TcpStream) -> Client {
+    pub(crate) fn over(stream: TcpStream) -> Client {
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream.set_write_timeout(Some(PATIENCE)).unwrap();
         Client { stream: BufReader::new(stream) }
