@@ -3,7 +3,7 @@
 //!
 //! A suite is a set of test files. Each file is played in a process of its own,
 //! beside a server of its own, in a network namespace of its own, because the
-//! suites insist on port 8081 (`play.rs`). What came of it is judged by a list
+//! suites insist on ports 8081 and 8903 (`play.rs`). What came of it is judged by a list
 //! of the tests that are known to fail (`list.rs`, `judge.rs`): a test may leave
 //! the list and never enter it. A surprise counts when it happens three times
 //! out of three (`--rounds`), so the files with surprises are played again.
@@ -11,6 +11,7 @@
 //! Many tests pass whatever the server does. Those that pass against a stub
 //! without a database are the baseline, and the score is what passes beyond it.
 
+mod go;
 mod judge;
 mod list;
 mod play;
@@ -66,6 +67,8 @@ enum Language {
     Python,
     /// The tests of `azure_data_cosmos`.
     Rust,
+    /// The tests of `azcosmos`.
+    Go,
 }
 
 /// How a list is written anew.
@@ -97,7 +100,7 @@ pub(crate) struct Case {
     pub(crate) error: String,
 }
 
-/// What the two suites have in common.
+/// What the suites have in common.
 pub(crate) trait Suite: Sync {
     /// The name that its lists and reports have.
     fn name(&self) -> &'static str;
@@ -117,16 +120,22 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let begun = Instant::now();
     let folder = std::env::current_dir().map_err(failed("where we are"))?.join(FOLDER);
     std::fs::create_dir_all(&folder).map_err(failed(FOLDER))?;
-    let suite: Box<dyn Suite> = match options.language {
-        Language::Python => Box::new(python::Python::prepare(&folder)?),
-        Language::Rust => Box::new(rust::Rust::prepare(&folder)?),
-    };
-    let suite = suite.as_ref();
     let bin = match &options.bin {
         Some(bin) => std::path::absolute(bin).map_err(failed("--bin"))?,
         None => build("dayfly", Profile::Debug)?,
     };
-    let server = if options.baseline { play::stub(&bin, &folder)? } else { play::dayfly(&bin)? };
+    let certificate = play::certificate(&bin, &folder)?;
+    let suite: Box<dyn Suite> = match options.language {
+        Language::Python => Box::new(python::Python::prepare(&folder)?),
+        Language::Rust => Box::new(rust::Rust::prepare(&folder)?),
+        Language::Go => Box::new(go::Go::prepare(&folder, &certificate.file())?),
+    };
+    let suite = suite.as_ref();
+    let server = if options.baseline {
+        play::stub(&certificate)?
+    } else {
+        play::dayfly(&bin, &certificate)?
+    };
     let player = Player::new(suite, server, options.workers, &folder)?;
     let files = chosen(suite, options)?;
     if options.baseline {

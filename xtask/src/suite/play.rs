@@ -1,8 +1,9 @@
 //! Plays test files, a few at the same time, each beside its own server.
 //!
-//! The suites want `localhost:8081` and nothing else. In a network namespace of
-//! its own every file has that port for itself. Where the machine allows no
-//! namespaces, one file after the other takes the machine's own port.
+//! The suites want `localhost:8081` and nothing else, but for some tests that want
+//! the same on port 8903. In a network namespace of its own every file has these
+//! ports for itself. Where the machine allows no namespaces, one file after the other
+//! takes the machine's own ports.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::{self, File};
@@ -19,6 +20,9 @@ use crate::{Result, failed};
 
 /// Starts a server and a command in the same namespace.
 const BESIDE: &str = "tests/sdk/suite/beside";
+
+/// Where some tests look for the same server.
+const COMPUTE_GATEWAY: &str = "127.0.0.1:8903";
 
 /// A file that takes longer than this is ended. Its tests have limits of their own.
 const FILE_LIMIT: Duration = Duration::from_mins(15);
@@ -39,19 +43,34 @@ pub(crate) struct Player<'a> {
     logs: PathBuf,
 }
 
-/// The command line of a dayfly that forgets everything when it ends.
-pub(crate) fn dayfly(program: &Path) -> Result<String> {
-    Ok(format!("{} --memory", word(program)?))
+/// A folder with the certificate and the key of all servers.
+pub(crate) struct Certificate(PathBuf);
+
+impl Certificate {
+    pub(crate) fn file(&self) -> PathBuf {
+        self.0.join("tls.pem")
+    }
 }
 
-/// The command line of the stub, with a certificate that a dayfly made.
-pub(crate) fn stub(program: &Path, folder: &Path) -> Result<String> {
-    let kept = folder.join("stub");
+/// A certificate that a dayfly makes, before several want it at the same time.
+pub(crate) fn certificate(program: &Path, folder: &Path) -> Result<Certificate> {
+    let kept = folder.join("certificate");
     // Another version of dayfly may have left it.
     let _ = fs::remove_dir_all(&kept);
     Server::start(program, &kept)?.stop()?;
+    Ok(Certificate(kept))
+}
+
+/// The command line of a dayfly that forgets everything when it ends.
+pub(crate) fn dayfly(program: &Path, certificate: &Certificate) -> Result<String> {
+    let (program, folder) = (word(program)?, word(&certificate.0)?);
+    Ok(format!("{program} --memory --tls-dir {folder} --compute-listen {COMPUTE_GATEWAY}"))
+}
+
+/// The command line of the stub.
+pub(crate) fn stub(certificate: &Certificate) -> Result<String> {
     let script = std::path::absolute("tests/sdk/suite/stub_server.py").map_err(failed("stub"))?;
-    Ok(format!("python3 {} {}", word(&script)?, word(&kept.join("tls.pem"))?))
+    Ok(format!("python3 {} {}", word(&script)?, word(&certificate.file())?))
 }
 
 /// A path that a shell takes for one word.
@@ -71,7 +90,7 @@ impl<'a> Player<'a> {
         fs::create_dir_all(&logs).map_err(failed("the folder for logs"))?;
         let own_network = has_namespaces();
         if !own_network {
-            println!("no network namespaces here: one file at a time on the machine's port 8081");
+            println!("no network namespaces here: one file at a time on the machine's ports");
         }
         let workers = if own_network { workers.max(1) } else { 1 };
         Ok(Player { suite, server, workers, own_network, logs })

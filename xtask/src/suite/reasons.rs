@@ -61,7 +61,8 @@ pub(crate) fn is_automatic(reason: &str) -> bool {
 /// The feature that one of our answers misses: the sentence up to its verb.
 fn feature(error: &str) -> Option<&str> {
     let (before, _) = error.split_once(NOT_YET)?;
-    let starts = ["\"message\":\"", "(NotImplemented) ", "Message: ", "Details: ", "\n"];
+    let starts =
+        ["\"message\":\"", "\"message\": \"", "(NotImplemented) ", "Message: ", "Details: ", "\n"];
     let start = starts.iter().filter_map(|sign| Some(before.rfind(sign)? + sign.len())).max();
     before.get(start.unwrap_or(0)..).map(str::trim)
 }
@@ -92,6 +93,7 @@ mod tests {
                 "501: Patch",
             ),
             ("a", r#"{"message":"A user is not supported by dayfly yet."}"#, "501: A user"),
+            ("a", "{\n\"message\": \"A batch is not supported by dayfly yet.\"}", "501: A batch"),
             ("test_aad.py::a", "what", "out of scope: Entra ID"),
             ("a", "assert <X object at 0x7f> is None", "unread: assert <X"),
             ("a", "", "unread: no message"),
