@@ -16,14 +16,10 @@ enum In {
 }
 use In::{Error, Test};
 
-const RULES: [(In, &str); 20] = [
+const RULES: [(In, &str); 17] = [
     (Test("_aad"), "out of scope: Entra ID"),
     (Test("semantic_reranker"), "out of scope: a service in the internet"),
     (Error("BaselineTest.PathParser.json"), "out of scope: the package lacks a file of the test"),
-    (Error("disallowing writes in this region"), "out of scope: more than one region"),
-    (Test("global_db"), "out of scope: more than one region"),
-    (Test("multi_region"), "out of scope: more than one region"),
-    (Test("TestMultiMaster"), "out of scope: more than one region"),
     (Test("delete_all_items_by_p"), "501: Deleting all items of a partition key"),
     (Test("change_feed"), "501: The change feed"),
     (Test("vector"), "501: Vector search"),
@@ -35,6 +31,7 @@ const RULES: [(In, &str); 20] = [
     (Test("replace_throughput"), "501: Changing the throughput of an offer"),
     (Test("cosmos_batch"), "501: A batch"),
     (Test("patch"), "501: Patch"),
+    (Error("not patched"), "501: Patch"),
     (Test("index_metrics"), "501: Index metrics"),
     (Error("index metrics"), "501: Index metrics"),
 ];
