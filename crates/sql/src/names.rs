@@ -149,19 +149,18 @@ impl<'q> Names<'q> {
             ExprKind::Identifier(name) => self.resolve(name, |_| expr.span),
             ExprKind::Subquery(_, query) => self.query(query, false),
             ExprKind::Call(call) => return self.call(call),
-            ExprKind::Path(of, steps) => self.indexers(of, steps, expr.span),
             _ => {}
         }
         walk::parts(expr, &mut |part| self.expr(part));
+        if let ExprKind::Path(_, steps) = &expr.kind {
+            self.indexers(steps, expr.span);
+        }
     }
 
-    /// An element of a list that is written out must be named by a constant.
-    fn indexers(&mut self, of: &Expr, steps: &[Access], span: Span) {
-        let written = matches!(of.kind, ExprKind::Array(_) | ExprKind::Object(_));
-        if let Some(Access::Index(index)) = steps.first()
-            && written
-            && !matches!(index.kind, ExprKind::Literal(_) | ExprKind::Parameter(_))
-        {
+    /// An element must be named by a constant, whatever it is an element of.
+    fn indexers(&mut self, steps: &[Access], span: Span) {
+        let varies = |step: &Access| matches!(step, Access::Index(index) if !is_constant(index));
+        if steps.iter().any(varies) {
             let message = "The specified query includes 'member indexer' which is currently not \
                            supported.";
             self.findings.add("SC2990", message, span);
@@ -190,6 +189,15 @@ impl<'q> Names<'q> {
             self.findings.add_without_code(message, key.span);
         }
     }
+}
+
+/// Whether an expression is made of constants and parameters alone.
+fn is_constant(expr: &Expr) -> bool {
+    let varies =
+        matches!(expr.kind, ExprKind::Identifier(_) | ExprKind::Call(_) | ExprKind::Subquery(..));
+    let mut constant = !varies;
+    walk::parts(expr, &mut |part| constant = constant && is_constant(part));
+    constant
 }
 
 /// The name that a path starts with whose steps are the same for all items.

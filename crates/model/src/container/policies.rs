@@ -212,11 +212,14 @@ fn check_language(value: Option<&Value>) -> Result<()> {
     match value {
         None | Some(Value::Null) => Ok(()),
         Some(Value::String(language)) if is_language(language) => Ok(()),
-        Some(other) => Err(Error::bad_request(format!(
-            "The Full-Text Policy contains an unsupported language {other}. Supported languages \
-             are: {}.",
-            LANGUAGES.join(", ")
-        ))),
+        Some(other) => {
+            let shown = other.as_str().map_or_else(|| other.to_string(), ToOwned::to_owned);
+            Err(Error::bad_request(format!(
+                "The Full Text Policy contains an unsupported language {shown}. Supported \
+                 languages are: {}.",
+                LANGUAGES.join(", ")
+            )))
+        }
     }
 }
 

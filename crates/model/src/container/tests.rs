@@ -272,7 +272,7 @@ fn full_text_policies_are_checked() {
         ),
         (
             r#""fullTextPolicy":{"defaultLanguage":"spa-SPA"}"#,
-            "The Full-Text Policy contains an unsupported language \"spa-SPA\".",
+            "The Full Text Policy contains an unsupported language spa-SPA.",
         ),
         (
             r#""indexingPolicy":{"fullTextIndexes":[{"path":"/a"}]}"#,

@@ -1,9 +1,10 @@
 //! Dates and times: texts such as `2024-12-12T20:21:25.0000000Z`, ticks of 100
 //! nanoseconds and milliseconds since 1970.
 //!
-//! All times are UTC. What is not a date and time, a part that is not known and
-//! a result outside of the years 1 to 9999 make the result undefined. The
-//! current time is the one of the request, in whole seconds, and the same for
+//! All times are UTC, and those with another offset are converted. What is not a
+//! date and time, a part that is not known and a result outside of the years 1 to
+//! 9999 make the result undefined; so do years before 1601 where a part or a
+//! number is wanted. The current time is the one of the request, in whole seconds, and the same for
 //! all items of a page; the functions with `STATIC` in their names are then
 //! the same as those without.
 
@@ -43,8 +44,8 @@ pub(super) const FUNCTIONS: &Family = &[
     ("YEAR", Body::Strict(|given| shorthand(Part::Year, given).into())),
 ];
 
-/// The first moment from which bins may be counted: Windows counts from here.
-const FIRST_ORIGIN: Shown =
+/// The first moment that is counted with or from: Windows counts from here.
+const FIRST_COUNTED: Shown =
     Shown { year: 1601, month: 1, day: 1, hour: 0, minute: 0, second: 0, fraction: 0 };
 
 fn add(given: &Arguments<'_>) -> Option<String> {
@@ -55,7 +56,7 @@ fn add(given: &Arguments<'_>) -> Option<String> {
 fn bin(given: &Arguments<'_>) -> Option<String> {
     let size = if given.len() > 2 { integer(given, 2)? } else { 1 };
     let origin = if given.len() > 3 { moment(given, 3)? } else { Moment::EPOCH };
-    if size <= 0 || origin < FIRST_ORIGIN.moment()? {
+    if size <= 0 || origin < FIRST_COUNTED.moment()? {
         return None;
     }
     Some(part(given, 1)?.bin(moment(given, 0)?, size, origin)?.text())
@@ -64,7 +65,7 @@ fn bin(given: &Arguments<'_>) -> Option<String> {
 /// Boundaries passed; a count that 64 bits do not hold is the nearest double.
 #[expect(clippy::cast_precision_loss, reason = "the nearest is what is meant")]
 fn difference(given: &Arguments<'_>) -> Option<Value> {
-    let count = part(given, 0)?.boundaries(moment(given, 1)?, moment(given, 2)?);
+    let count = part(given, 0)?.boundaries(counted(given, 1)?, counted(given, 2)?);
     let exact = i64::try_from(count).map(Number::Integer);
     Some(Value::Number(exact.unwrap_or(Number::Double(count as f64))))
 }
@@ -88,19 +89,19 @@ fn from_parts(given: &Arguments<'_>) -> Option<String> {
 }
 
 fn part_of(given: &Arguments<'_>) -> Option<i64> {
-    Some(part(given, 0)?.of(moment(given, 1)?))
+    Some(part(given, 0)?.of(counted(given, 1)?))
 }
 
 fn shorthand(part: Part, given: &Arguments<'_>) -> Option<i64> {
-    Some(part.of(moment(given, 0)?))
+    Some(part.of(counted(given, 0)?))
 }
 
 fn to_ticks(given: &Arguments<'_>) -> Option<i64> {
-    Some(moment(given, 0)?.ticks())
+    Some(counted(given, 0)?.ticks())
 }
 
 fn to_timestamp(given: &Arguments<'_>) -> Option<i64> {
-    Some(moment(given, 0)?.ticks().div_euclid(MILLISECOND))
+    Some(counted(given, 0)?.ticks().div_euclid(MILLISECOND))
 }
 
 fn of_ticks(given: &Arguments<'_>) -> Option<String> {
@@ -137,6 +138,12 @@ fn ago(setting: &Setting, given: &Arguments<'_>) -> Option<String> {
 
 fn moment(given: &Arguments<'_>, place: usize) -> Option<Moment> {
     Moment::read(given.get(place)?.as_str()?)
+}
+
+/// A moment that parts are taken of, or that is counted.
+fn counted(given: &Arguments<'_>, place: usize) -> Option<Moment> {
+    let first = FIRST_COUNTED.moment()?;
+    moment(given, place).filter(|moment| *moment >= first)
 }
 
 fn part(given: &Arguments<'_>, place: usize) -> Option<Part> {

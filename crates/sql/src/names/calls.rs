@@ -19,14 +19,12 @@ impl<'q> Names<'q> {
                 let message =
                     "The FullTextScore function is only allowed in the ORDER BY RANK clause.";
                 self.findings.add("SC2240", message, call.name_span);
+                self.signature(call);
             }
-            Some(_) => {
-                let message = "The RRF function is only allowed in the ORDER BY RANK clause.";
-                self.findings.add_without_code(message, call.name_span);
-            }
-            None => {}
+            // Anywhere else there is no such function.
+            Some(_) => self.unknown(call),
+            None => self.signature(call),
         }
-        self.signature(call);
         call.arguments.iter().for_each(|argument| self.expr(argument));
     }
 
@@ -35,11 +33,7 @@ impl<'q> Names<'q> {
         if call.udf {
             return;
         }
-        let Some(known) = signature(&call.name) else {
-            let name = quoted(&call.name);
-            let message = format!("'{name}' is not a recognized built-in function name.");
-            return self.findings.add("SC2005", message, call.name_span);
-        };
+        let Some(known) = signature(&call.name) else { return self.unknown(call) };
         if !known.takes(call.arguments.len()) {
             let message =
                 format!("The {} function requires {} argument(s).", known.name, known.arity());
@@ -50,6 +44,12 @@ impl<'q> Names<'q> {
         {
             self.vector_options(options);
         }
+    }
+
+    fn unknown(&mut self, call: &Call) {
+        let name = quoted(&call.name);
+        let message = format!("'{name}' is not a recognized built-in function name.");
+        self.findings.add("SC2005", message, call.name_span);
     }
 
     fn vector_options(&mut self, options: &Expr) {

@@ -17,7 +17,7 @@ use crate::walk;
 /// Checks the aggregates and groups of a query and of its subqueries.
 pub(super) fn check(query: &Query, text: &str) -> Result<(), SyntaxError> {
     let mut findings = Findings::new(text);
-    of_query(query, &mut findings);
+    of_query(query, true, &mut findings);
     findings.outcome()
 }
 
@@ -36,7 +36,8 @@ pub(crate) fn has_aggregate(expr: &Expr) -> bool {
     found
 }
 
-fn of_query(query: &Query, findings: &mut Findings<'_>) {
+/// `over_items`: its rows come from many items, not from what one has.
+fn of_query(query: &Query, over_items: bool, findings: &mut Findings<'_>) {
     let arguments = walk::source_calls(query).flat_map(|call| &call.arguments);
     let keys = walk::sort_keys(query);
     for expr in arguments.chain(&query.filter).chain(&query.group_by).chain(keys) {
@@ -46,9 +47,9 @@ fn of_query(query: &Query, findings: &mut Findings<'_>) {
         }
         subqueries(expr, findings);
     }
-    for source in &query.sources {
+    for (number, source) in query.sources.iter().enumerate() {
         if let Collection::Subquery(query) = &source.collection {
-            of_query(query, findings);
+            of_query(query, over_items && number == 0, findings);
         }
     }
     if let Some(order_by) = query.order_by.as_ref().filter(|_| !query.group_by.is_empty()) {
@@ -59,7 +60,7 @@ fn of_query(query: &Query, findings: &mut Findings<'_>) {
         !query.group_by.is_empty() || walk::selected(&query.projection).any(has_aggregate);
     let mut groups = Groups::of(query);
     for expr in walk::selected(&query.projection) {
-        aggregates(expr, findings);
+        aggregates(expr, over_items, findings);
         subqueries(expr, findings);
         if grouped {
             groups.references(expr, findings);
@@ -70,22 +71,24 @@ fn of_query(query: &Query, findings: &mut Findings<'_>) {
 /// Checks every subquery in an expression.
 fn subqueries(expr: &Expr, findings: &mut Findings<'_>) {
     if let ExprKind::Subquery(_, query) = &expr.kind {
-        of_query(query, findings);
+        of_query(query, false, findings);
     }
     walk::parts(expr, &mut |part| subqueries(part, findings));
 }
 
-/// An aggregate is of plain values.
-fn aggregates(expr: &Expr, findings: &mut Findings<'_>) {
+/// An aggregate over items is of plain values. One of what an item has may be of
+/// the aggregates of what is in that, each in a subquery of its own.
+fn aggregates(expr: &Expr, over_items: bool, findings: &mut Findings<'_>) {
     match &expr.kind {
         ExprKind::Call(call) if is_aggregate(call) => {
-            if call.arguments.iter().any(|value| has_aggregate(value) || has_subquery(value)) {
+            let nests = |value: &Expr| has_aggregate(value) || over_items && has_subquery(value);
+            if call.arguments.iter().any(nests) {
                 let message = "Cannot perform an aggregate function on an expression containing an \
                                aggregate or a subquery.";
                 findings.add("SC2101", message, expr.span);
             }
         }
-        _ => walk::parts(expr, &mut |part| aggregates(part, findings)),
+        _ => walk::parts(expr, &mut |part| aggregates(part, over_items, findings)),
     }
 }
 

@@ -48,8 +48,6 @@ features! {
     DCount;
     /// Sorts what comes unsorted.
     NonStreamingOrderBy;
-    /// Merges lists and sets.
-    ListAndSetAggregate;
     /// Merges counts of what is true.
     CountIf;
     /// Fuses several rankings.
@@ -100,14 +98,13 @@ fn needed(info: &QueryInfo) -> Vec<Feature> {
     let named: Vec<Aggregate> =
         info.group_by_aliases.iter().filter_map(|(_, aggregate)| *aggregate).collect();
     let all: Vec<Aggregate> = info.aggregates.iter().chain(&named).copied().collect();
-    let has = |wanted: &[Aggregate]| all.iter().any(|aggregate| wanted.contains(aggregate));
     let needs = [
         (Feature::GroupBy, grouped),
         (Feature::Aggregate, !grouped && !info.aggregates.is_empty()),
         (Feature::NonValueAggregate, !grouped && !named.is_empty()),
         (Feature::MultipleAggregates, all.len() > 1),
-        (Feature::ListAndSetAggregate, has(&[Aggregate::MakeList, Aggregate::MakeSet])),
-        (Feature::CountIf, has(&[Aggregate::CountIf])),
+        // Lists and sets are merged by clients that never say so.
+        (Feature::CountIf, all.contains(&Aggregate::CountIf)),
         (Feature::Distinct, info.distinct != Distinct::None && info.d_count_alias.is_none()),
         (Feature::DCount, info.d_count_alias.is_some()),
         (Feature::OrderBy, info.order_by.len() == 1 && !info.non_streaming),

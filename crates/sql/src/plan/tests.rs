@@ -76,7 +76,7 @@ fn deep_queries_are_planned() {
         ("[", "c.a", "]"),
         ("- ", "c.a", ""),
         ("ABS(", "c.a", ")"),
-        ("c[", "c.a", "]"),
+        ("@p[", "1", "]"),
         ("c.a ? 1 : ", "1", ""),
         ("(SELECT VALUE ", "c.a", ")"),
         ("(SELECT VALUE x FROM x IN (SELECT VALUE ", "c.a", "))"),

@@ -20,6 +20,9 @@ const SPAN: i64 = 146_097;
 /// Days from the first of March of the year 0 to 1970.
 const BEFORE_1970: i64 = 719_468;
 
+/// No clock is further from UTC than this.
+const OFFSET_MAX_MINUTES: i64 = 14 * 60;
+
 /// A moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Moment {
@@ -75,9 +78,13 @@ impl Moment {
     }
 
     /// Reads `2024-12-12`, or `2024-12-12T20:21:25` with `T` or a space and up
-    /// to seven digits after a point; with or without `Z` at the end.
+    /// to seven digits after a point; with or without `Z` at the end. After a time
+    /// it may be `+02:00` instead: how far its clock is ahead of UTC.
     pub(super) fn read(text: &str) -> Option<Moment> {
-        let text = text.strip_suffix('Z').unwrap_or(text);
+        let (text, ahead) = match text.strip_suffix('Z') {
+            Some(text) => (text, 0),
+            None => split_offset(text)?,
+        };
         let (date, time) = match text.as_bytes().get(10) {
             None => (text, None),
             Some(b'T' | b' ') => (text.get(..10)?, Some(text.get(11..)?)),
@@ -88,7 +95,8 @@ impl Moment {
         let month = digits(fields.next()?, 2)?;
         let day = digits(fields.next()?, 2)?;
         let (hour, minute, second, fraction) = time.map_or(Some((0, 0, 0, 0)), read_time)?;
-        Shown { year, month, day, hour, minute, second, fraction }.moment()
+        let shown = Shown { year, month, day, hour, minute, second, fraction }.moment()?;
+        Moment::of_ticks(shown.ticks - ahead)
     }
 
     /// Writes it with all seven digits: `2024-12-12T20:21:25.0000000Z`.
@@ -128,6 +136,20 @@ impl Shown {
         let day = self.day.min(days_of_month(year, month));
         Shown { year, month, day, ..self }.moment()
     }
+}
+
+/// A text without the offset at its end, and how many ticks that is.
+fn split_offset(text: &str) -> Option<(&str, i64)> {
+    // A date has signs of its own.
+    let sign = text.rfind(['+', '-']).filter(|at| *at > 10);
+    let Some((text, offset)) = sign.and_then(|at| text.split_at_checked(at)) else {
+        return Some((text, 0));
+    };
+    let (sign, offset) = offset.split_at_checked(1)?;
+    let (hours, minutes) = offset.split_once(':')?;
+    let ahead = digits(hours, 2)? * 60 + digits(minutes, 2).filter(|minutes| *minutes < 60)?;
+    let ahead = (ahead <= OFFSET_MAX_MINUTES).then_some(ahead * 60 * SECOND)?;
+    Some((text, if sign == "-" { -ahead } else { ahead }))
 }
 
 /// Hour, minute, second and ticks of `20:21:25.1234567`.

@@ -20,7 +20,6 @@ fn queries_that_define_a_property() {
         ("SELECT VALUE DateTimePart('m', TimestampToDateTime(c._ts * 1000)) FROM c", true),
         ("SELECT VALUE [c['_etag']] FROM c", true),
         ("SELECT VALUE c FROM c", true),
-        ("SELECT VALUE c[c.which] FROM c", true),
         ("SELECT VALUE DOCUMENTID(c) FROM c", true),
     ] {
         let computed = define(query).unwrap_or_else(|error| panic!("{query}: {}", error.message));
