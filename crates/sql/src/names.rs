@@ -21,7 +21,7 @@ mod groups;
 mod normal;
 mod rank;
 
-pub(crate) use self::groups::{has_aggregate, is_aggregate};
+pub(crate) use self::groups::{has_aggregate, is_aggregate, meant};
 pub(crate) use self::normal::normal;
 pub(crate) use self::rank::ranking;
 
@@ -169,9 +169,12 @@ impl<'q> Names<'q> {
 
     /// Items are sorted by what they have themselves, not by what is joined or
     /// computed; scores are the exception.
-    fn sort_key(&mut self, query: &Query, key: &'q Expr) {
+    fn sort_key(&mut self, query: &'q Query, key: &'q Expr) {
+        let key = groups::meant(query, key);
         self.expr(key);
-        if is_score(key) || groups::has_aggregate(key) {
+        // What groups are sorted by is for those who know them.
+        let of_groups = !query.group_by.is_empty();
+        if is_score(key) || groups::has_aggregate(key) || of_groups {
             return;
         }
         let Some(root) = document_path(key) else {
@@ -184,7 +187,8 @@ impl<'q> Names<'q> {
             let each = query.sources.get(number).map(|source| &source.binding);
             number > 0 || matches!(each, Some(Binding::Each(_)))
         });
-        if joined {
+        // One row has any order.
+        if joined && !groups::makes_one_row(query) {
             let message = "Order-by over correlated collections is not supported.";
             self.findings.add_without_code(message, key.span);
         }
@@ -238,6 +242,31 @@ pub(crate) fn name_of(source: &Source) -> Option<&str> {
         },
         (Binding::Inferred, Collection::Subquery(_) | Collection::Call(_)) => None,
     }
+}
+
+/// The subquery of a source that gives the container's items themselves, each once:
+/// `(SELECT * FROM c WHERE ..) s`, `(SELECT VALUE c FROM c) s`.
+pub(crate) fn items_of(source: &Source) -> Option<&Query> {
+    let (Collection::Subquery(query), Binding::Alias(_)) = (&source.collection, &source.binding)
+    else {
+        return None;
+    };
+    let [inner] = query.sources.as_slice() else { return None };
+    let is_item = match &query.projection {
+        Projection::All(_) => true,
+        Projection::Value(item) => {
+            matches!(&item.expr.kind, ExprKind::Identifier(name) if name_of(inner) == Some(name))
+        }
+        Projection::Items(_) => false,
+    };
+    let of_items = match (&inner.collection, &inner.binding) {
+        (_, Binding::Each(_)) => false,
+        (Collection::Path { steps, .. }, _) => steps.is_empty(),
+        (Collection::Subquery(_), _) => items_of(inner).is_some(),
+        (Collection::Call(_), _) => false,
+    };
+    let plain = !query.distinct && query.group_by.is_empty();
+    (is_item && of_items && plain).then_some(query)
 }
 
 /// The names of what is selected: the one that is given, or the last of a path,

@@ -9,6 +9,7 @@
 //! stage.rs       subqueries that need all items before their first row
 //! aggregate.rs   COUNT, SUM and their like; groups
 //! page.rs        rows -> one page of the answer
+//! distinct.rs    the same for rows that are told apart
 //! place.rs       where a page of a sorted answer ends
 //! values.rs      computed properties by themselves
 //! sieve.rs       what an index can say of the items that a query wants, and span.rs
@@ -22,6 +23,7 @@
 mod aggregate;
 mod budget;
 mod compile;
+mod distinct;
 mod evaluate;
 mod extract;
 mod operators;

@@ -3,10 +3,10 @@
 
 use dayfly_model::container::ContainerDefinition;
 use dayfly_model::indexing::rules::{Computed, Rules};
-use dayfly_model::indexing::{CompositePath, IndexingMode, IndexingPolicy, Order, Step};
+use dayfly_model::indexing::{CompositePath, IndexingMode, IndexingPolicy, Order};
 use dayfly_model::json::Path;
 use dayfly_model::{Error, Result};
-use dayfly_sql::run::{OrderKey, Program, SYSTEM_PROPERTIES, Style};
+use dayfly_sql::run::{IndexStep, OrderKey, Program, SYSTEM_PROPERTIES, Style};
 use dayfly_storage::Direction;
 
 const UNFILTERED: &str = "An invalid query has been specified with filters against path(s) \
@@ -36,14 +36,15 @@ pub(super) fn check_order(definition: &ContainerDefinition, program: &Program) -
     let rules = Rules::with_computed(policy, &computed.collect::<Vec<_>>());
     let mut paths = Vec::new();
     for key in keys {
-        match &key.path {
-            Some(path) => paths.push(path.as_slice()),
+        match &key.steps {
+            Some(steps) => paths.push(steps.iter().map(IndexStep::as_step).collect::<Vec<_>>()),
             None => return Err(refused(UNMAPPED)),
         }
     }
-    if let [path] = paths.as_slice() {
-        let steps: Vec<Step<'_>> = path.iter().map(|name| Step::Name(name)).collect();
-        let known = rules.is_indexed(&steps) || is_system(path);
+    // The index has no order for one element of each array: those are sorted, where
+    // it would have their values.
+    if let ([steps], [key]) = (paths.as_slice(), keys) {
+        let known = rules.is_indexed(steps) || key.path.as_deref().is_some_and(is_system);
         return if known { Ok(()) } else { Err(refused(EXCLUDED)) };
     }
     let members = |paths: &Vec<CompositePath>| -> Vec<(Path, Order)> {

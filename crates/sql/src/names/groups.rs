@@ -11,7 +11,9 @@ use super::normal::normal;
 use super::{Findings, name_of};
 use crate::error::{SyntaxError, quoted};
 use crate::functions::signature::{Sort, signature};
-use crate::tree::{Access, Call, Collection, Expr, ExprKind, Literal, Query, Source, Span, Step};
+use crate::tree::{
+    Access, Call, Collection, Expr, ExprKind, Literal, Projection, Query, Source, Span, Step,
+};
 use crate::walk;
 
 /// Checks the aggregates and groups of a query and of its subqueries.
@@ -36,6 +38,24 @@ pub(crate) fn has_aggregate(expr: &Expr) -> bool {
     found
 }
 
+/// Whether a query makes one row of all its items.
+pub(crate) fn makes_one_row(query: &Query) -> bool {
+    query.group_by.is_empty() && walk::selected(&query.projection).any(has_aggregate)
+}
+
+/// What a sort key stands for: groups may be sorted by the name that is given to one
+/// of their keys.
+pub(crate) fn meant<'q>(query: &'q Query, key: &'q Expr) -> &'q Expr {
+    let ExprKind::Identifier(name) = &key.kind else { return key };
+    let is_source = query.sources.iter().any(|source| name_of(source) == Some(name));
+    let (Projection::Items(items), false) = (&query.projection, is_source) else { return key };
+    if query.group_by.is_empty() {
+        return key;
+    }
+    let named = items.iter().find(|item| item.alias.as_ref() == Some(name));
+    named.map_or(key, |item| &item.expr)
+}
+
 /// `over_items`: its rows come from many items, not from what one has.
 fn of_query(query: &Query, over_items: bool, findings: &mut Findings<'_>) {
     let arguments = walk::source_calls(query).flat_map(|call| &call.arguments);
@@ -52,13 +72,15 @@ fn of_query(query: &Query, over_items: bool, findings: &mut Findings<'_>) {
             of_query(query, over_items && number == 0, findings);
         }
     }
-    if let Some(order_by) = query.order_by.as_ref().filter(|_| !query.group_by.is_empty()) {
-        let message = "The ORDER BY clause is not supported with the GROUP BY clause.";
-        findings.add_without_code(message, order_by.span);
-    }
     let grouped =
         !query.group_by.is_empty() || walk::selected(&query.projection).any(has_aggregate);
     let mut groups = Groups::of(query);
+    if let Some(order_by) = query.order_by.as_ref().filter(|_| !query.group_by.is_empty())
+        && !walk::sort_keys(query).all(|key| groups.is_key(meant(query, key).clone()))
+    {
+        let message = "The ORDER BY clause is not supported with the GROUP BY clause.";
+        findings.add_without_code(message, order_by.span);
+    }
     for expr in walk::selected(&query.projection) {
         aggregates(expr, over_items, findings);
         subqueries(expr, findings);

@@ -5,6 +5,7 @@
 //! | `ORDER BY k`   | `SELECT c._rid, [{"item": k}] AS orderByItems, .. AS payload`  |
 //! | an aggregate   | `SELECT VALUE [{"item": ..}]`, `SELECT {..} AS payload`        |
 //! | `GROUP BY g`   | `SELECT [{"item": g}] AS groupByItems, .. AS payload`          |
+//! | both of them   | that of `ORDER BY`, with that of `GROUP BY` as its payload     |
 //! | a count of     | the `DISTINCT` query itself                                    |
 //! | a `DISTINCT`   |                                                                |
 //! | `OFFSET LIMIT` | `OFFSET 0 LIMIT` of both together                              |
@@ -17,11 +18,11 @@ use super::vector::Vectors;
 use super::{Aggregate, Counts, Distinct, QueryInfo};
 use crate::error::SyntaxError;
 use crate::functions::signature::signature;
-use crate::names::{has_aggregate, is_aggregate, item_names, name_of, normal};
+use crate::names::{has_aggregate, is_aggregate, item_names, meant, name_of, normal};
 use crate::print::{expr_in_lines, query_in_lines};
 use crate::tree::{
     Call, Collection, Direction, Expr, ExprKind, Item, Literal, OrderBy, Page, Projection, Query,
-    Span,
+    SortKey, Span,
 };
 use crate::walk;
 
@@ -52,6 +53,7 @@ pub(super) fn query_info(
     }
     if aggregates || !query.group_by.is_empty() {
         group(&mut sent, query, &mut info)?;
+        order_groups(&mut sent, query, &mut info)?;
     } else if let Some(order_by) = &query.order_by {
         order(&mut sent, query, order_by, vectors, &mut info)?;
     }
@@ -235,6 +237,34 @@ fn order(
     ]);
     let filter = and(sent.filter.take(), build::name(FILTER_PLACEHOLDER));
     sent.filter = Some(and_defined(filter, query));
+    Ok(())
+}
+
+/// Groups in an order: clients sort first, and then put groups together in the order
+/// in which they come. A group has no `_rid`, so the first of its items' is told.
+fn order_groups(sent: &mut Query, query: &Query, info: &mut QueryInfo) -> Result<(), SyntaxError> {
+    let Some(order_by) = query.order_by.as_ref().filter(|_| !query.group_by.is_empty()) else {
+        return Ok(());
+    };
+    let mut keys = Vec::with_capacity(order_by.keys.len());
+    for key in &order_by.keys {
+        let direction = key.direction.unwrap_or(Direction::Ascending);
+        let expr = meant(query, &key.expr);
+        info.order_by.push((direction, expr_in_lines(expr)));
+        keys.push(SortKey { expr: expr.clone(), ..key.clone() });
+    }
+    let exprs: Vec<Expr> = keys.iter().map(|key| key.expr.clone()).collect();
+    let groups = std::mem::replace(&mut sent.projection, Projection::Items(Vec::new()));
+    let Projection::Items(groups) = groups else { return Ok(()) };
+    let groups = item_names(&groups).into_iter().zip(groups);
+    let groups = groups.map(|(name, item)| (name, item.expr)).collect();
+    sent.projection = Projection::Items(vec![
+        item(build::call("MIN", vec![rid(query)?.expr]), "_rid"),
+        item(items_of(&exprs), "orderByItems"),
+        item(build::at(ExprKind::Object(groups)), "payload"),
+    ]);
+    sent.filter = Some(and(sent.filter.take(), build::name(FILTER_PLACEHOLDER)));
+    sent.order_by = Some(OrderBy { keys, ..order_by.clone() });
     Ok(())
 }
 

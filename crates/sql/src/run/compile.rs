@@ -17,11 +17,12 @@ use super::budget::{Free, Run, Steps, refused};
 use super::evaluate::Scope;
 use super::extract::{Fields, Step};
 use super::program::{Code, OrderKey, Program, Select, Source};
+use super::sieve::IndexStep;
 use super::stage;
 use crate::computed::{Computed, Property};
 use crate::functions::signature::signature;
 use crate::functions::{self, Body, Like, Setting};
-use crate::names::{has_aggregate, item_names, name_of, normal};
+use crate::names::{has_aggregate, item_names, items_of, meant, name_of, normal};
 use crate::request::{self, Parameters, Request};
 use crate::tree::{
     self, Access, Amount, Binding, Call, Collection, Count, Direction, Expr, ExprKind, Literal,
@@ -34,7 +35,8 @@ impl Program {
     pub fn compile(request: &Request, computed: &Computed) -> Result<Program> {
         let query = &request.query;
         let mut compiler = Compiler::new(&request.parameters, computed);
-        let (mut select, order) = compiler.select(query)?;
+        let (mut select, mut order) = compiler.select(query)?;
+        let of_groups = if select.is_grouped() { std::mem::take(&mut order) } else { Vec::new() };
         let stages = stage::take(&mut select, query);
         let amount = |count: &Count, clause| amount(count, &request.parameters, clause);
         let top = query.top.as_ref().map(|count| amount(count, "TOP")).transpose()?;
@@ -44,7 +46,9 @@ impl Program {
         Ok(Program {
             stages,
             distinct: query.distinct,
-            order: if select.is_grouped() { Vec::new() } else { order },
+            order,
+            order_is_selected: order_is_selected(query),
+            group_order: of_groups,
             fields: compiler.fields,
             skip,
             take: limit.into_iter().chain(top).min(),
@@ -63,6 +67,13 @@ fn reads_items(query: &Query) -> bool {
     }
 }
 
+/// Whether all that is sorted by is part of what is selected.
+fn order_is_selected(query: &Query) -> bool {
+    let selected: Vec<Expr> = walk::selected(&query.projection).cloned().map(normal).collect();
+    matches!(query.projection, Projection::All(_))
+        || walk::sort_keys(query).all(|key| selected.contains(&normal(key.clone())))
+}
+
 fn amount(count: &Count, parameters: &Parameters, clause: &str) -> Result<u64> {
     match &count.amount {
         Amount::Number(number) => Ok(u64::from(*number)),
@@ -77,16 +88,30 @@ fn amount(count: &Count, parameters: &Parameters, clause: &str) -> Result<u64> {
     }
 }
 
-/// What is selected, the keys of groups, and their aggregates.
-type Selected = (Code, Vec<Code>, Vec<(Kind, Code)>);
+/// What is selected, the keys of groups, their aggregates, and what is sorted by.
+struct Selected {
+    projection: Code,
+    group_by: Vec<Code>,
+    aggregates: Vec<(Kind, Code)>,
+    order: Vec<OrderKey>,
+}
 
 /// What a name stands for.
 #[derive(Clone)]
 enum Meaning {
-    /// The item, or what stands at a path of it.
-    Item(Vec<Step>),
+    /// The item, as it is seen.
+    Item(Seen),
     /// The variable that was bound when there were so many.
     Variable(usize),
+}
+
+/// How an item is seen.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Seen {
+    /// With its computed properties, by the name of the container.
+    Whole,
+    /// As it is stored, by the name of what selects it.
+    Stored,
 }
 
 pub(super) struct Compiler<'q> {
@@ -134,7 +159,7 @@ impl<'q> Compiler<'q> {
         let mut compiler = Compiler::new(&NO_PARAMETERS, computed);
         let mut fields = Vec::with_capacity(names.len());
         for name in names {
-            match compiler.field(vec![Step::Name((*name).to_owned())])? {
+            match compiler.field(Seen::Whole, vec![Step::Name((*name).to_owned())])? {
                 Code::Field(field) => fields.push(field),
                 _ => return Err(lost()),
             }
@@ -146,22 +171,30 @@ impl<'q> Compiler<'q> {
         let (names_outside, depth_outside) = (self.names.len(), self.depth);
         let grouping_outside = self.grouping.take();
         let mut sources = Vec::new();
+        let mut filters = Vec::new();
         for source in &query.sources {
-            sources.extend(self.source(source)?);
+            match items_of(source).filter(|_| self.names.is_empty()) {
+                Some(inner) => self.items_source(source, inner, &mut filters)?,
+                None => sources.extend(self.source(source)?),
+            }
         }
-        let filter = query.filter.as_ref().map(|filter| self.expr(filter)).transpose()?;
-        let order = self.order(query)?;
+        if let Some(filter) = &query.filter {
+            filters.push(self.expr(filter)?);
+        }
         let grouped =
             !query.group_by.is_empty() || walk::selected(&query.projection).any(has_aggregate);
-        let (projection, group_by, aggregates) = if grouped {
+        let Selected { projection, group_by, aggregates, order } = if grouped {
             self.grouped(query, names_outside, depth_outside)?
         } else {
-            (self.projection(query)?, Vec::new(), Vec::new())
+            let order = self.order(query)?;
+            let projection = self.projection(query)?;
+            Selected { projection, group_by: Vec::new(), aggregates: Vec::new(), order }
         };
         self.names.truncate(names_outside);
         self.depth = depth_outside;
         self.grouping = grouping_outside;
         let distinct = query.distinct;
+        let filter = all_of(filters);
         let select =
             Select { sources, filter, negated: false, group_by, aggregates, distinct, projection };
         Ok((select, order))
@@ -184,8 +217,12 @@ impl<'q> Compiler<'q> {
         let keys = query.group_by.iter().cloned().map(normal).collect();
         self.grouping = Some(Grouping { keys, codes, aggregates: Vec::new(), names, depth });
         let projection = self.projection(query)?;
-        let Some(grouping) = self.grouping.take() else { return Err(lost()) };
-        Ok((projection, grouping.codes, grouping.aggregates))
+        // One row has any order.
+        let order = if query.group_by.is_empty() { Vec::new() } else { self.order(query)? };
+        let Some(Grouping { codes: group_by, aggregates, .. }) = self.grouping.take() else {
+            return Err(lost());
+        };
+        Ok(Selected { projection, group_by, aggregates, order })
     }
 
     fn order(&mut self, query: &'q Query) -> Result<Vec<OrderKey>> {
@@ -195,10 +232,13 @@ impl<'q> Compiler<'q> {
         }
         let mut keys = Vec::new();
         for key in &order.keys {
+            let expr = meant(query, &key.expr);
+            let steps = self.item_path(expr);
             keys.push(OrderKey {
-                code: self.expr(&key.expr)?,
+                code: self.expr(expr)?,
                 direction: key.direction.unwrap_or(Direction::Ascending),
-                path: self.item_path(&key.expr).and_then(|steps| names_of(&steps)),
+                path: steps.as_deref().and_then(names_of),
+                steps: steps.map(|steps| steps.iter().map(index_step).collect()),
             });
         }
         Ok(keys)
@@ -211,13 +251,10 @@ impl<'q> Compiler<'q> {
         let (bound, meaning) = match &source.collection {
             Collection::Path { root, steps } => {
                 // A name that nothing has stands for the container.
-                let root = self.meaning(root).cloned().unwrap_or(Meaning::Item(Vec::new()));
-                let mut path: Vec<Step> = steps.iter().map(step).collect();
+                let root = self.meaning(root).cloned().unwrap_or(Meaning::Item(Seen::Whole));
+                let path: Vec<Step> = steps.iter().map(step).collect();
                 match root {
-                    Meaning::Item(mut prefix) => {
-                        prefix.append(&mut path);
-                        self.item_source(prefix, each)?
-                    }
+                    Meaning::Item(seen) => self.item_source(seen, path, each)?,
                     Meaning::Variable(level) => {
                         let code = through(self.variable(level), path);
                         (Some(bind(code, each)), Meaning::Variable(self.depth))
@@ -244,12 +281,43 @@ impl<'q> Compiler<'q> {
         Ok(bound)
     }
 
-    /// The container, or a path of its items.
-    fn item_source(&mut self, path: Vec<Step>, each: bool) -> Result<(Option<Source>, Meaning)> {
-        if path.is_empty() && !each {
-            return Ok((None, Meaning::Item(path)));
+    /// Compiles a subquery that gives the items themselves: its name stands for the
+    /// item, as that of the container does, and its filter is one of the query.
+    fn items_source(
+        &mut self,
+        source: &'q tree::Source,
+        query: &'q Query,
+        filters: &mut Vec<Code>,
+    ) -> Result<()> {
+        for source in &query.sources {
+            match items_of(source) {
+                Some(inner) => self.items_source(source, inner, filters)?,
+                None => {
+                    self.source(source)?;
+                }
+            }
         }
-        let code = self.field(path)?;
+        if let Some(filter) = &query.filter {
+            filters.push(self.expr(filter)?);
+        }
+        self.names.clear();
+        if let Some(name) = name_of(source) {
+            self.names.push((name.to_owned(), Meaning::Item(Seen::Stored)));
+        }
+        Ok(())
+    }
+
+    /// The container, or a path of its items.
+    fn item_source(
+        &mut self,
+        seen: Seen,
+        path: Vec<Step>,
+        each: bool,
+    ) -> Result<(Option<Source>, Meaning)> {
+        if path.is_empty() && !each {
+            return Ok((None, Meaning::Item(seen)));
+        }
+        let code = self.field(seen, path)?;
         Ok((Some(bind(code, each)), Meaning::Variable(self.depth)))
     }
 
@@ -257,22 +325,32 @@ impl<'q> Compiler<'q> {
         self.names.iter().rev().find(|(known, _)| known == name).map(|(_, meaning)| meaning)
     }
 
-    fn field(&mut self, path: Vec<Step>) -> Result<Code> {
-        let property = match path.first() {
-            None => {
-                self.fields.whole = true;
-                return Ok(Code::Whole);
-            }
-            Some(Step::Name(name)) => self.computed.find(name),
-            Some(Step::Place(_)) => None,
-        };
-        Ok(Code::Field(match property {
+    fn field(&mut self, seen: Seen, path: Vec<Step>) -> Result<Code> {
+        if path.is_empty() || self.is_hidden(seen, &path) {
+            self.fields.whole = true;
+            return Ok(through(Code::Whole, path));
+        }
+        Ok(Code::Field(match self.computed_at(&path) {
             Some(property) => {
                 let property = self.property(property)?;
                 self.fields.add_computed(property, path)
             }
             None => self.fields.add(path),
         }))
+    }
+
+    /// The computed property that a path leads to.
+    fn computed_at(&self, path: &[Step]) -> Option<&'q Property> {
+        match path.first()? {
+            Step::Name(name) => self.computed.find(name),
+            Step::Place(_) => None,
+        }
+    }
+
+    /// Whether a path leads to what is stored under the name of a computed property:
+    /// no field has that.
+    fn is_hidden(&self, seen: Seen, path: &[Step]) -> bool {
+        seen == Seen::Stored && self.computed_at(path).is_some()
     }
 
     /// The number of a computed property. Its expression sees the item alone.
@@ -282,7 +360,7 @@ impl<'q> Compiler<'q> {
         }
         let mut apart = Compiler::new(&NO_PARAMETERS, Computed::NONE);
         apart.fields = std::mem::take(&mut self.fields);
-        apart.names.push((property.alias.clone(), Meaning::Item(Vec::new())));
+        apart.names.push((property.alias.clone(), Meaning::Item(Seen::Whole)));
         let code = apart.expr(&property.expr);
         self.fields = apart.fields;
         Ok(self.fields.add_property(&property.name, code?))
@@ -313,7 +391,7 @@ impl<'q> Compiler<'q> {
 
     fn named(&mut self, name: &str) -> Result<Code> {
         match self.meaning(name).cloned() {
-            Some(Meaning::Item(path)) => self.field(path),
+            Some(Meaning::Item(seen)) => self.field(seen, Vec::new()),
             Some(Meaning::Variable(level)) => Ok(self.variable(level)),
             None => Err(refused(&format!("Identifier '{name}' could not be resolved."))),
         }
@@ -435,13 +513,14 @@ impl<'q> Compiler<'q> {
     fn path(&mut self, of: &'q Expr, steps: &'q [Access]) -> Result<Code> {
         let mut taken = 0;
         let mut code = match self.item_name(of) {
-            Some(mut path) => {
+            Some(seen) => {
+                let mut path = Vec::new();
                 for access in steps {
                     let Some(step) = self.fixed(access) else { break };
                     path.push(step);
                     taken += 1;
                 }
-                self.field(path)?
+                self.field(seen, path)?
             }
             None => self.expr(of)?,
         };
@@ -455,23 +534,24 @@ impl<'q> Compiler<'q> {
         Ok(code)
     }
 
-    /// The path in an item that a name stands for.
-    fn item_name(&self, expr: &Expr) -> Option<Vec<Step>> {
+    /// How the item is seen, if a name stands for it.
+    fn item_name(&self, expr: &Expr) -> Option<Seen> {
         let ExprKind::Identifier(name) = &expr.kind else { return None };
         match self.meaning(name)? {
-            Meaning::Item(path) => Some(path.clone()),
+            Meaning::Item(seen) => Some(*seen),
             Meaning::Variable(_) => None,
         }
     }
 
     /// The path in an item that an expression stands for.
     fn item_path(&self, expr: &Expr) -> Option<Vec<Step>> {
-        let ExprKind::Path(of, steps) = &expr.kind else { return self.item_name(expr) };
-        let mut path = self.item_name(of)?;
-        for access in steps {
-            path.push(self.fixed(access)?);
-        }
-        Some(path)
+        let (of, steps) = match &expr.kind {
+            ExprKind::Path(of, steps) => (of.as_ref(), steps.as_slice()),
+            _ => (expr, [].as_slice()),
+        };
+        let seen = self.item_name(of)?;
+        let path: Option<Vec<Step>> = steps.iter().map(|access| self.fixed(access)).collect();
+        path.filter(|path| !self.is_hidden(seen, path))
     }
 
     /// A step that is the same for all items.
@@ -608,6 +688,26 @@ fn step(step: &tree::Step) -> Step {
     match step {
         tree::Step::Member(name) | tree::Step::Property(name) => Step::Name(name.clone()),
         tree::Step::Index(place) => Step::Place(usize::try_from(*place).unwrap_or(usize::MAX)),
+    }
+}
+
+/// All filters together.
+fn all_of(mut filters: Vec<Code>) -> Option<Code> {
+    if filters.len() < 2 {
+        return filters.pop();
+    }
+    let members = filters.into_iter().flat_map(|filter| match filter {
+        Code::And(members) => members,
+        filter => vec![filter],
+    });
+    Some(Code::And(members.collect()))
+}
+
+/// A step as an index has it: all elements of an array are one there.
+fn index_step(step: &Step) -> IndexStep {
+    match step {
+        Step::Name(name) => IndexStep::Name(name.clone()),
+        Step::Place(_) => IndexStep::Items,
     }
 }
 

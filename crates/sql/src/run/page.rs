@@ -2,10 +2,11 @@
 //!
 //! Items are added until the page is full or there are no more. What a later
 //! page needs to know is a [`Resume`]: how many rows may still come, and for a
-//! sorted answer the place of the last row. Groups, aggregates and DISTINCT give
-//! all they have in one page: they must come from one look at the data.
+//! sorted answer the place of the last row. Groups and aggregates give all they have
+//! in one page: they must come from one look at the data. Distinct rows that do not
+//! fit in one come in an order of their own, in `distinct.rs`.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
 
 use dayfly_model::value::{Value, order};
@@ -14,6 +15,7 @@ use dayfly_model::{Result, Timestamp};
 use super::Item;
 use super::aggregate::{GroupValues, Groups, kept};
 use super::budget::{Run, Steps, refused};
+use super::distinct::Distinct;
 use super::evaluate::{Bound, Loaded, Scope};
 use super::place::{AFTER_MAX, After, Gate, SortPlace, may_follow, sort_key};
 use super::program::{Program, Style};
@@ -114,9 +116,7 @@ enum Gathered {
     /// Rows that come in their order: the last one, and what holds back those of
     /// earlier pages.
     Ordered(Option<After>, Gate),
-    /// The places of distinct rows by what they are, the first that each has; and
-    /// the rows in the order of their places.
-    Distinct(HashMap<Vec<u8>, SortPlace>, BTreeMap<SortPlace, Vec<u8>>),
+    Distinct(Distinct),
 }
 
 impl<'p> Page<'p> {
@@ -136,7 +136,9 @@ impl<'p> Page<'p> {
             Style::Whole if program.select.is_grouped() => {
                 Gathered::Groups(program.select.groups())
             }
-            Style::Whole => Gathered::Distinct(HashMap::new(), BTreeMap::new()),
+            Style::Whole => Gathered::Distinct(Distinct::new(
+                resume.as_ref().and_then(|resume| resume.after.clone()),
+            )),
             Style::Sort if ordered => Gathered::Ordered(None, Gate::default()),
             Style::Sort => Gathered::Sorted(BTreeMap::new(), false),
             Style::Stream => Gathered::Nothing,
@@ -219,20 +221,18 @@ impl<'p> Page<'p> {
             match gathered {
                 Gathered::Groups(groups) => select.add_to_group(row, groups)?,
                 Gathered::Sorted(sorted, cut) => {
-                    let place = (sort_key(program, row)?, tie, place);
+                    let place = (sort_key(&program.order, row)?, tie, place);
                     if may_follow(resume.after.as_ref(), &place) {
                         let keep = rows_wanted(resume, limits);
                         *cut |= insert(sorted, place, keep, program, row)?;
                     }
                 }
-                Gathered::Distinct(seen, found) => {
-                    let key = order::key(&*select.projection.eval(row)?);
-                    row.run.pass(key.len())?;
-                    let place = (sort_key(program, row)?, tie, place);
-                    add_distinct(seen, found, key, place, program, row)?;
+                Gathered::Distinct(distinct) => {
+                    let place = (sort_key(&program.order, row)?, tie, place);
+                    distinct.add(place, program, row, resume, limits)?;
                 }
                 Gathered::Ordered(last, gate) => {
-                    let place = (sort_key(program, row)?, tie, place);
+                    let place = (sort_key(&program.order, row)?, tie, place);
                     if gate.passes(resume.after.as_ref(), &place)? {
                         if !stream(program, row, limits, resume, rows, count)? {
                             *full = true;
@@ -305,11 +305,9 @@ impl<'p> Page<'p> {
                 self.write_groups(groups)?;
                 false
             }
-            Gathered::Distinct(_, found) => {
-                for text in found.into_values() {
-                    self.write_whole(&text)?;
-                }
-                false
+            Gathered::Distinct(distinct) => {
+                let (rows, cut) = distinct.finish();
+                self.write_sorted(rows, cut)?
             }
             Gathered::Sorted(sorted, cut) => self.write_sorted(sorted, cut)?,
         };
@@ -325,7 +323,7 @@ impl<'p> Page<'p> {
             Gathered::Nothing | Gathered::Ordered(..) => (Holds::Nothing, 0),
             Gathered::Groups(groups) => (Holds::Groups, groups.count()),
             Gathered::Sorted(sorted, _) => (Holds::SortedRows, sorted.len()),
-            Gathered::Distinct(_, found) => (Holds::DistinctRows, found.len()),
+            Gathered::Distinct(distinct) => (Holds::DistinctRows, distinct.count()),
         };
         Held { what, count, bytes: self.run.kept() }
     }
@@ -357,7 +355,7 @@ impl<'p> Page<'p> {
 
     fn write_groups(&mut self, groups: Groups) -> Result<()> {
         let mut seen = HashSet::new();
-        for group in groups.into_values() {
+        for group in self.in_order(groups)? {
             self.run.next_item();
             self.run.step()?;
             if self.program.distinct {
@@ -370,6 +368,23 @@ impl<'p> Page<'p> {
             self.write_group(&group)?;
         }
         Ok(())
+    }
+
+    /// Groups as they are sorted; those with equal keys as they were met.
+    fn in_order(&self, groups: Groups) -> Result<Vec<GroupValues>> {
+        let order = &self.program.group_order;
+        if order.is_empty() {
+            return Ok(groups.into_values().collect());
+        }
+        let mut sorted = Vec::with_capacity(groups.count());
+        for group in groups.into_values() {
+            let scope = Scope { run: &self.run, item: None, bound: None, group: Some(&group) };
+            let key = sort_key(order, &scope)?;
+            self.run.keep(kept(&key))?;
+            sorted.push((key, group));
+        }
+        sorted.sort_by(|(left, _), (right, _)| left.cmp(right));
+        Ok(sorted.into_iter().map(|(_, group)| group).collect())
     }
 
     fn write_group(&mut self, group: &GroupValues) -> Result<()> {
@@ -490,35 +505,8 @@ fn insert(
     Ok(full)
 }
 
-/// Keeps a row that is new; of one that is not, the place that comes first.
-fn add_distinct(
-    seen: &mut HashMap<Vec<u8>, SortPlace>,
-    found: &mut BTreeMap<SortPlace, Vec<u8>>,
-    key: Vec<u8>,
-    place: SortPlace,
-    program: &Program,
-    row: &Scope<'_>,
-) -> Result<()> {
-    if let Some(known) = seen.get_mut(&key) {
-        if place < *known
-            && let Some(text) = found.remove(known)
-        {
-            known.clone_from(&place);
-            found.insert(place, text);
-        }
-        return Ok(());
-    }
-    let mut text = Vec::new();
-    if program.select.projection.write(row, &mut text)? {
-        row.run.pass(text.len())?;
-        row.run.keep(kept(&key) + kept(&text) + 2 * place.0.len())?;
-        seen.insert(key, place.clone());
-        found.insert(place, text);
-    }
-    Ok(())
-}
-
-fn rows_wanted(resume: &Resume, limits: &Limits) -> usize {
+/// How many rows of those that come in an order can be on the page.
+pub(super) fn rows_wanted(resume: &Resume, limits: &Limits) -> usize {
     let page = resume.take.map_or(limits.rows as u64, |take| take.min(limits.rows as u64));
     if matches!(resume.after, Some(After::Start(..))) {
         // Those that start alike are all needed to find where to go on.

@@ -143,7 +143,7 @@ impl Program {
     pub fn sort_key(&self, item: &dyn Item, steps: &Steps<'_>) -> Result<Vec<u8>> {
         let run = Run::new(Setting { now: Timestamp(0), plane: false }, 0, steps);
         let loaded = Loaded::read(&self.fields, item, &run)?;
-        sort_key(self, &Scope { run: &run, item: Some(&loaded), bound: None, group: None })
+        sort_key(&self.order, &Scope { run: &run, item: Some(&loaded), bound: None, group: None })
     }
 
     /// Among equals the last comes first when the greatest does.
@@ -154,9 +154,9 @@ impl Program {
 }
 
 /// The sort values of a row, as bytes in their order.
-pub(super) fn sort_key(program: &Program, row: &Scope<'_>) -> Result<Vec<u8>> {
+pub(super) fn sort_key(order: &[OrderKey], row: &Scope<'_>) -> Result<Vec<u8>> {
     let mut key = Vec::new();
-    for member in &program.order {
+    for member in order {
         member.write(&*member.code.eval(row)?, &mut key);
     }
     row.run.pass(key.len())?;

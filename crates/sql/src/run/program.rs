@@ -7,6 +7,7 @@ use dayfly_model::value::Value;
 
 use super::aggregate::Kind;
 use super::extract::Fields;
+use super::sieve::IndexStep;
 use super::stage::Stage;
 use crate::functions::{Body, Like};
 use crate::tree::{Direction, Operator, Sign, Use};
@@ -20,6 +21,10 @@ pub struct Program {
     pub(super) fields: Fields,
     pub(super) distinct: bool,
     pub(super) order: Vec<OrderKey>,
+    /// Whether equal rows have equal sort values, since these are selected.
+    pub(super) order_is_selected: bool,
+    /// By what groups are sorted.
+    pub(super) group_order: Vec<OrderKey>,
     /// How many rows are left out before the first.
     pub(super) skip: u64,
     /// How many rows there are at most.
@@ -34,6 +39,8 @@ pub struct OrderKey {
     pub(super) direction: Direction,
     /// The names to go through in an item, if it is that simple.
     pub path: Option<Vec<String>>,
+    /// The way in an item as an index has it: through names and elements of arrays.
+    pub steps: Option<Vec<IndexStep>>,
 }
 
 impl OrderKey {

@@ -21,6 +21,7 @@ use super::budget::Run;
 use super::evaluate::Scope;
 use super::program::{Select, Source};
 use super::rows::Flow;
+use crate::names::items_of;
 use crate::tree::{Collection, Query};
 
 /// A subquery whose rows come from all items.
@@ -58,10 +59,11 @@ fn first_sees_all_items(select: &Select, query: &Query) -> bool {
 }
 
 /// The first source, if it is a subquery. The container makes no source of a
-/// select, so the tree has to be asked.
+/// select, and neither does what gives its items, so the tree has to be asked.
 fn first_query(query: &Query) -> Option<&Query> {
-    match &query.sources.first()?.collection {
-        Collection::Subquery(query) => Some(query),
+    let source = query.sources.first()?;
+    match &source.collection {
+        Collection::Subquery(query) if items_of(source).is_none() => Some(query),
         _ => None,
     }
 }

@@ -90,8 +90,8 @@ fn page_of(
     let text = [b"[", &*finished.rows, b"]"].concat();
     let rows: Vec<Json> = serde_json::from_slice(&text).unwrap();
     assert_eq!(rows.len(), finished.count);
-    let sorted = program.style() == Style::Sort;
-    let next = finished.resume.map(|resume| (if sorted { 0 } else { stopped }, resume));
+    let streams = program.style() == Style::Stream;
+    let next = finished.resume.map(|resume| (if streams { stopped } else { 0 }, resume));
     Ok((rows, next))
 }
 
@@ -445,6 +445,134 @@ fn distinct_order_and_counts() {
 }
 
 #[test]
+fn elements_of_arrays_are_sorted_by() {
+    check(
+        &json!([
+            {"id": "1", "kids": [{"grade": 5}, {"grade": 1}]}, {"id": "2", "kids": []},
+            {"id": "3", "kids": [{"grade": 2}]}, {"id": "4", "kids": [{"grade": "b"}, 7]},
+            {"id": "5"},
+        ]),
+        &[
+            ("SELECT VALUE c.id FROM c ORDER BY c.kids[0].grade", json!(["2", "5", "3", "1", "4"])),
+            (
+                "SELECT VALUE c.id FROM c ORDER BY c['kids'][1] DESC",
+                json!(["1", "4", "5", "3", "2"]),
+            ),
+        ],
+    );
+}
+
+#[test]
+fn groups_are_sorted_by_their_keys() {
+    check(
+        &json!([
+            {"k": "b", "v": 1, "w": 1}, {"k": "a", "v": 2, "w": 1}, {"v": 3, "w": 2},
+            {"k": "b", "v": 4, "w": 2}, {"k": 1, "v": 5, "w": 1},
+        ]),
+        &[
+            (
+                "SELECT c.k, SUM(c.v) AS s FROM c GROUP BY c.k ORDER BY c.k",
+                json!([{"s": 3}, {"k": 1, "s": 5}, {"k": "a", "s": 2}, {"k": "b", "s": 5}]),
+            ),
+            ("SELECT VALUE SUM(c.v) FROM c GROUP BY c.k ORDER BY c['k'] DESC", json!([5, 2, 5, 3])),
+            (
+                "SELECT TOP 2 c.k AS name FROM c GROUP BY c.k ORDER BY name DESC",
+                json!([{"name": "b"}, {"name": "a"}]),
+            ),
+            (
+                "SELECT c.w, c.k FROM c WHERE IS_STRING(c.k) GROUP BY c.k, c.w \
+                 ORDER BY c.w DESC, c.k OFFSET 1 LIMIT 2",
+                json!([{"w": 1, "k": "a"}, {"w": 1, "k": "b"}]),
+            ),
+            (
+                "SELECT UPPER(c.k) AS up, COUNT(1) AS n FROM c GROUP BY UPPER(c.k) ORDER BY up DESC",
+                json!([{"up": "B", "n": 2}, {"up": "A", "n": 1}, {"n": 2}]),
+            ),
+            // One row has any order, also that of what is joined.
+            (
+                "SELECT VALUE COUNT(1) FROM c JOIN x IN (SELECT VALUE [1, 2]) ORDER BY x",
+                json!([10]),
+            ),
+        ],
+    );
+}
+
+/// Its name stands for the item, and its filter is one of the query.
+#[test]
+fn a_subquery_that_gives_the_items_is_the_container() {
+    let list = json!([
+        {"id": "1", "a": 3, "t": [1, 2]}, {"id": "2", "a": 1, "t": []}, {"id": "3", "a": 2, "t": [3]},
+    ]);
+    check(
+        &list,
+        &[
+            (
+                "SELECT VALUE s.id FROM (SELECT * FROM root c WHERE c.a > 1) AS s ORDER BY s.a",
+                json!(["3", "1"]),
+            ),
+            (
+                "SELECT VALUE s.id FROM (SELECT VALUE c FROM c WHERE c.a > 1) s WHERE s.a < 3 \
+                 ORDER BY s.a",
+                json!(["3"]),
+            ),
+            (
+                "SELECT VALUE u.id FROM (SELECT * FROM (SELECT VALUE x FROM x WHERE x.a < 3) s \
+                 WHERE s.id != '9') u ORDER BY u.a DESC",
+                json!(["3", "2"]),
+            ),
+            (
+                "SELECT s, t FROM (SELECT * FROM c WHERE c.a = 2) s JOIN t IN s.t",
+                json!([{"s": {"id": "3", "a": 2, "t": [3]}, "t": 3}]),
+            ),
+            (
+                "SELECT VALUE d FROM (SELECT * FROM c) s JOIN (SELECT DISTINCT VALUE 1 + t * 0 \
+                 FROM t IN s.t) d",
+                json!([1, 1]),
+            ),
+            ("SELECT VALUE COUNT(1) FROM (SELECT * FROM c WHERE c.a > 1) s", json!([2])),
+            (
+                "SELECT VALUE x.n FROM (SELECT COUNT(1) AS n FROM (SELECT * FROM c WHERE c.a > 1) s) x",
+                json!([2]),
+            ),
+        ],
+    );
+    let path = |query: &str| program(query, json!([])).unwrap().order()[0].path.clone();
+    for (query, found) in [
+        ("SELECT * FROM (SELECT * FROM c) s ORDER BY s.a.b", true),
+        ("SELECT * FROM (SELECT VALUE c FROM c) s ORDER BY s.a.b", true),
+        ("SELECT * FROM (SELECT VALUE c.x FROM c) s ORDER BY s.a.b", false),
+        ("SELECT * FROM (SELECT c.a FROM c) s ORDER BY s.a.b", false),
+        ("SELECT * FROM (SELECT DISTINCT * FROM c) s ORDER BY s.a.b", false),
+        ("SELECT VALUE s FROM (SELECT VALUE c FROM c JOIN t IN c.t) s ORDER BY s.a.b", false),
+    ] {
+        let expected = found.then(|| vec!["a".to_owned(), "b".to_owned()]);
+        assert_eq!(path(query), expected, "{query}");
+    }
+}
+
+#[test]
+fn aggregates_of_what_one_item_has_may_nest() {
+    check(
+        &json!([
+            {"id": "1", "verses": [{"lines": [4, 9]}, {"lines": [2]}, {"lines": []}]},
+            {"id": "2", "verses": [{"lines": [1]}]}, {"id": "3"},
+        ]),
+        &[
+            (
+                "SELECT VALUE (SELECT VALUE SUM((SELECT VALUE MAX(l) FROM l IN v.lines)) \
+                 FROM v IN c.verses) FROM c",
+                json!([11, 1, 0]),
+            ),
+            (
+                "SELECT VALUE c.id FROM c WHERE (SELECT VALUE MAX((SELECT VALUE COUNT(1) \
+                 FROM l IN v.lines)) FROM v IN c.verses) > 1",
+                json!(["1"]),
+            ),
+        ],
+    );
+}
+
+#[test]
 fn parameters_stand_for_values() {
     let list = documents(&json!([{"id": "1", "a": [1, 2]}, {"id": "2", "a": [3]}, {"id": "3"}]));
     let given = json!([
@@ -494,7 +622,7 @@ fn too_much_is_refused() {
     assert!(error.message.contains("too many combinations"), "{error}");
     let text = "x".repeat(10_000);
     let many: Vec<Json> = (0..1000).map(|n| json!({ "t": format!("{text}{n}") })).collect();
-    let error = all("SELECT DISTINCT c.t FROM c", &json!(many)).unwrap_err();
+    let error = all("SELECT c.t FROM c GROUP BY c.t", &json!(many)).unwrap_err();
     assert!(error.message.contains("too large for one answer"), "{error}");
     let error = all(
         "SELECT VALUE MAKELIST(c) FROM c JOIN x IN (SELECT VALUE [1,2,3,4,5,6,7])",

@@ -130,7 +130,11 @@ fn indexes_are_constants() {
         ("SELECT VALUE @list[c.y] FROM c", "SC2990", "@list[c.y]"),
         ("SELECT 1 FROM c JOIN t IN c.t WHERE t.a[0][t.b] > 1", "SC2990", "t.a[0][t.b]"),
         ("SELECT c.x[ABS(1)] FROM c", "SC2990", "c.x[ABS(1)]"),
-        ("SELECT (SELECT VALUE 1)[(SELECT VALUE 0)]", "SC2990", "(SELECT VALUE 1)[(SELECT VALUE 0)]"),
+        (
+            "SELECT (SELECT VALUE 1)[(SELECT VALUE 0)]",
+            "SC2990",
+            "(SELECT VALUE 1)[(SELECT VALUE 0)]",
+        ),
         ("SELECT [1, 2][c.x] FROM c", "SC2990", "[1, 2][c.x]"),
         ("SELECT {a: 1}[c.x] FROM c", "SC2990", "{a: 1}[c.x]"),
     ]);
@@ -227,10 +231,28 @@ fn groups_have_one_value_for_all_their_rows() {
         error.body(),
         r#"{"errors":[{"severity":"Error","location":{"start":7,"end":10},"code":"SC2102","message":"Property reference 'c.a' is invalid in the select list because it is not contained in either an aggregate function or the GROUP BY clause."},{"severity":"Error","location":{"start":15,"end":18},"code":"SC2102","message":"Property reference 'c.b' is invalid in the select list because it is not contained in either an aggregate function or the GROUP BY clause."}]}"#
     );
-    refused_with(&[(
+}
+
+#[test]
+fn groups_are_sorted_by_what_they_are_grouped_by() {
+    taken(&[
         "SELECT c.a FROM c GROUP BY c.a ORDER BY c.a",
-        "The ORDER BY clause is not supported with the GROUP BY clause.",
-    )]);
+        "SELECT COUNT(1) FROM c GROUP BY c.a, c['b'] ORDER BY c.b DESC, c['a']",
+        "SELECT c.a AS x, LOWER(c.b) AS y FROM c GROUP BY c.a, lower(c.b) ORDER BY y, x",
+        "SELECT t FROM c JOIN t IN c.t GROUP BY t ORDER BY t",
+    ]);
+    let message = "The ORDER BY clause is not supported with the GROUP BY clause.";
+    refused_with(&[
+        ("SELECT c.a FROM c GROUP BY c.a ORDER BY c.b", message),
+        ("SELECT c.a FROM c GROUP BY c.a ORDER BY c.a, c.b", message),
+        ("SELECT c.a, COUNT(1) AS n FROM c GROUP BY c.a ORDER BY n", message),
+        ("SELECT c.a FROM c GROUP BY c.a ORDER BY 1", message),
+    ]);
+    refused(&[
+        ("SELECT c.a AS x FROM c GROUP BY c.a ORDER BY y", "SC2001", "y"),
+        ("SELECT c.a AS x FROM c ORDER BY x", "SC2001", "x"),
+        ("SELECT c.a FROM c GROUP BY c.a ORDER BY a", "SC2001", "a"),
+    ]);
 }
 
 #[test]
@@ -242,6 +264,7 @@ fn what_is_joined_is_not_sorted_by() {
         "SELECT 1 FROM c ORDER BY c.a[0]['b'][@p], c",
         "SELECT 1 FROM c ORDER BY VectorDistance(c.a, [1])",
         "SELECT 1 FROM c ORDER BY _VectorScore(c.a, [1]) ASC",
+        "SELECT VALUE COUNT(1) FROM c JOIN t IN c.t ORDER BY t.a",
     ]);
     refused(&[
         ("SELECT 1 FROM c ORDER BY c.a + 1", "2206", "c.a + 1"),

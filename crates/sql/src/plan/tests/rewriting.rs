@@ -216,6 +216,53 @@ fn aggregates_with_names_and_groups() {
 }
 
 #[test]
+fn sorted_groups_are_the_payload_of_sorted_rows() {
+    plans(&[
+        (
+            "SELECT c.city AS town, COUNT(1) AS n FROM c WHERE c.a > 1 GROUP BY c.city ORDER BY town DESC",
+            json!({
+                "orderBy": ["Descending"], "orderByExpressions": ["c.city"],
+                "groupByExpressions": ["c.city"], "groupByAliases": ["town", "n"],
+                "groupByAliasToAggregateType": {"town": null, "n": "Count"},
+                "rewrittenQuery": "SELECT MIN(c._rid) AS _rid, [{\"item\": c.city}] AS orderByItems, {\"groupByItems\": [{\"item\": c.city}], \"payload\": {\"town\": c.city, \"n\": {\"item\": COUNT(1)}}} AS payload\nFROM c\nWHERE ((c.a > 1) AND ({documentdb-formattableorderbyquery-filter}))\nGROUP BY c.city\nORDER BY c.city DESC",
+            }),
+        ),
+        (
+            "SELECT VALUE c.b FROM c GROUP BY c.a, c.b ORDER BY c.a, c.b OFFSET 1 LIMIT 2",
+            json!({
+                "orderBy": ["Ascending", "Ascending"], "orderByExpressions": ["c.a", "c.b"],
+                "groupByExpressions": ["c.a", "c.b"], "offset": 1, "limit": 2,
+                "hasSelectValue": true,
+                "rewrittenQuery": "SELECT MIN(c._rid) AS _rid, [{\"item\": c.a}, {\"item\": c.b}] AS orderByItems, {\"groupByItems\": [{\"item\": c.a}, {\"item\": c.b}], \"payload\": c.b} AS payload\nFROM c\nWHERE ({documentdb-formattableorderbyquery-filter})\nGROUP BY c.a, c.b\nORDER BY c.a, c.b",
+            }),
+        ),
+    ]);
+}
+
+/// One row has any order: the clause is sent as it is.
+#[test]
+fn an_aggregate_is_not_sorted() {
+    plans(&[(
+        "SELECT VALUE COUNT(1) FROM c JOIN t IN c.t ORDER BY t",
+        json!({
+            "aggregates": ["Count"], "hasSelectValue": true,
+            "rewrittenQuery": "SELECT VALUE [{\"item\": COUNT(1)}]\nFROM c\nJOIN t IN c.t\nORDER BY t",
+        }),
+    )]);
+}
+
+#[test]
+fn a_subquery_that_gives_the_items_is_sorted_by_their_paths() {
+    plans(&[(
+        "SELECT * FROM (SELECT * FROM root c WHERE c.a = 1) AS s ORDER BY s.id",
+        json!({
+            "orderBy": ["Ascending"], "orderByExpressions": ["s.id"],
+            "rewrittenQuery": "SELECT s._rid, [{\"item\": s.id}] AS orderByItems, s AS payload\nFROM (\n    SELECT *\n    FROM root AS c\n    WHERE (c.a = 1)\n) AS s\nWHERE ({documentdb-formattableorderbyquery-filter})\nORDER BY s.id",
+        }),
+    )]);
+}
+
+#[test]
 fn counts_of_distinct_rows() {
     let rows = "SELECT DISTINCT VALUE c.a FROM c WHERE c.b";
     let sent = "SELECT DISTINCT VALUE c.a\nFROM c\nWHERE c.b";

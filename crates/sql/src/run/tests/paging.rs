@@ -16,6 +16,23 @@ const QUERIES: &[&str] = &[
     "SELECT * FROM c ORDER BY c.long OFFSET 1 LIMIT 5",
     "SELECT * FROM c ORDER BY c.long DESC",
     "SELECT VALUE t FROM c JOIN t IN c.t ORDER BY c.a",
+    "SELECT * FROM c ORDER BY c.t[0]",
+    "SELECT VALUE c.b FROM c ORDER BY c.t[1] DESC OFFSET 1 LIMIT 4",
+    "SELECT VALUE s.b FROM (SELECT * FROM c WHERE c.b != 1) s ORDER BY s.a DESC",
+    "SELECT DISTINCT VALUE c.a FROM c ORDER BY c.a",
+    "SELECT DISTINCT c.b, c.a FROM c ORDER BY c.a DESC, c.b",
+    "SELECT DISTINCT VALUE c.long FROM c ORDER BY c.long OFFSET 1 LIMIT 2",
+];
+
+/// Those of which the rows have no order when they do not fit in one page.
+const UNORDERED: &[&str] = &[
+    "SELECT DISTINCT VALUE c.a FROM c",
+    "SELECT DISTINCT c.a, c.b FROM c",
+    "SELECT DISTINCT VALUE t FROM c JOIN t IN c.t",
+    "SELECT DISTINCT VALUE c.long FROM c",
+    "SELECT DISTINCT VALUE c.b FROM c ORDER BY c.a",
+    "SELECT DISTINCT VALUE c.b FROM c ORDER BY c.t[0] DESC",
+    "SELECT DISTINCT * FROM c",
 ];
 
 fn scalars() -> impl Strategy<Value = Json> {
@@ -58,6 +75,79 @@ proptest! {
             prop_assert_eq!(&pages, &whole, "{}", query);
         }
     }
+
+    /// Distinct rows keep to the page size, each is there once, and all but the last
+    /// page are full; so it is whatever is skipped and taken.
+    #[test]
+    fn distinct_pages_make_the_whole(
+        list in prop::collection::vec(items(), 0..12),
+        rows in 1..5usize,
+        skip in 0..3usize,
+        limit in 0..6usize,
+    ) {
+        let list = documents(&Json::Array(list));
+        for query in UNORDERED {
+            let all = program(query, json!([])).unwrap();
+            let mut whole = page(&all, &list, 10_000, None).unwrap().0;
+            whole.sort_by_key(Json::to_string);
+            let part = format!("{query} OFFSET {skip} LIMIT {limit}");
+            let some = whole.len().saturating_sub(skip).min(limit);
+            for (query, count) in [((*query).to_owned(), whole.len()), (part, some)] {
+                let program = program(&query, json!([])).unwrap();
+                let (mut pages, mut next) = page(&program, &list, rows, None).unwrap();
+                prop_assert!(pages.len() <= rows);
+                while next.is_some() {
+                    prop_assert_eq!(pages.len() % rows, 0);
+                    let (more, after) = page(&program, &list, rows, next).unwrap();
+                    prop_assert!(more.len() <= rows);
+                    pages.extend(more);
+                    next = after;
+                }
+                pages.sort_by_key(Json::to_string);
+                prop_assert_eq!(pages.len(), count, "{}", query);
+                prop_assert!(pages.iter().all(|row| whole.contains(row)), "{}", query);
+                pages.dedup();
+                prop_assert_eq!(pages.len(), count, "{}", query);
+            }
+        }
+    }
+}
+
+/// What is there all the time comes once, whatever is written between two pages.
+#[test]
+fn distinct_rows_survive_writes_between_pages() {
+    let list = |values: &[&str]| {
+        let long = |value: &&str| json!({ "v": format!("{value}{}", value.repeat(900)) });
+        documents(&values.iter().map(long).collect())
+    };
+    let short = |rows: Vec<Json>| -> Vec<String> {
+        rows.iter().map(|row| row.as_str().unwrap()[..1].to_owned()).collect()
+    };
+    let program = program("SELECT DISTINCT VALUE c.v FROM c", json!([])).unwrap();
+    let (rows, next) = page(&program, &list(&["d", "b", "a", "c", "b"]), 2, None).unwrap();
+    assert_eq!(short(rows), ["a", "b"]);
+    // The first b is gone, and d has moved before everything.
+    let (rows, next) = page(&program, &list(&["d", "a", "c", "b"]), 2, next).unwrap();
+    assert_eq!((short(rows), next), (vec!["c".to_owned(), "d".to_owned()], None));
+}
+
+/// Bytes end a page of distinct rows as rows do; one that is longer stands alone.
+#[test]
+fn distinct_rows_that_are_long_end_a_page() {
+    let row = |n: usize| json!({ "v": format!("{n}{}", "x".repeat(1 << 20)) });
+    let list = documents(&(0..9).rev().map(row).collect());
+    let program = program("SELECT DISTINCT VALUE c.v FROM c", json!([])).unwrap();
+    let mut counts = Vec::new();
+    let mut next = None;
+    loop {
+        let (rows, after) = page(&program, &list, 100, next).unwrap();
+        counts.push(rows.len());
+        next = after;
+        if next.is_none() {
+            break;
+        }
+    }
+    assert_eq!(counts, [3, 3, 3]);
 }
 
 /// Documents whose sort values are long and start alike, without those of which
