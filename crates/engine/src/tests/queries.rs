@@ -112,7 +112,11 @@ fn ask(world: &World, random: &mut Random) -> Outcome {
         let size = size.max(answer.rows.len() / PAGES);
         for (what, size) in [("one page", WHOLE), ("pages", size)] {
             let rows = all_pages(world, side, &query, &piece, size);
-            let outcome = rows.and_then(|rows| compare(&answer, &rows));
+            let outcome = rows.and_then(|rows| match size {
+                WHOLE => compare(&answer, &rows),
+                _ if request.query.distinct => compare_distinct(&answer, &rows),
+                _ => compare(&answer, &rows),
+            });
             outcome.map_err(|why| failed(&format!("{what} of {size}"), why))?;
         }
     }
@@ -168,6 +172,19 @@ fn compare_merged(answer: &Answer, rows: Vec<Sorted>, merge: &Merge<'_>) -> Outc
         }
     }
     compare(&Answer { ordered: false, ..answer.clone() }, &rows)
+}
+
+/// Distinct rows of several pages that are sorted alike may stand in any order.
+fn compare_distinct(answer: &Answer, rows: &[Value]) -> Outcome {
+    if answer.ordered {
+        let places: BTreeMap<_, _> = answer.rows.iter().map(order::key).zip(&answer.keys).collect();
+        let found = rows.iter().map(|row| places.get(&order::key(row)).copied());
+        let expected = answer.keys.iter().skip(answer.skip).map(Some);
+        if let Some(place) = expected.zip(found).position(|(left, right)| left != right) {
+            return Err(format!("row {place}, {}, is out of order", shown(&rows[place])));
+        }
+    }
+    compare(&Answer { ordered: false, ..answer.clone() }, rows)
 }
 
 fn all_pages(

@@ -51,7 +51,8 @@ impl Merge<'_> {
     /// Whether a client that goes on needs to know of the last row alone.
     pub(super) fn can_go_on(&self) -> bool {
         let cuts = ["top", "offset", "limit"].iter().any(|name| !self.info[name].is_null());
-        self.is_sorted() && !cuts && self.info["distinctType"] != "Unordered"
+        let whole = cuts || self.has("groupByExpressions");
+        self.is_sorted() && !whole && self.info["distinctType"] != "Unordered"
     }
 
     fn has(&self, list: &str) -> bool {
@@ -66,7 +67,8 @@ impl Merge<'_> {
     /// The rows of the whole, from those of the parts.
     pub(super) fn rows(&self, parts: Vec<Vec<Value>>) -> Result<Vec<Sorted>, String> {
         let mut rows: Vec<Sorted> = if self.has("groupByExpressions") {
-            plain(self.groups(parts.concat()))
+            let rows = if self.is_sorted() { self.in_order(parts)? } else { plain(parts.concat()) };
+            self.groups(rows)
         } else if self.has("aggregates") || self.has("groupByAliases") {
             let rows = parts.concat().into_iter().map(|row| match &row {
                 Value::Array(one) => one[0].clone(),
@@ -114,13 +116,19 @@ impl Merge<'_> {
         self.info["orderBy"].as_array().unwrap().iter().enumerate().map(key).collect()
     }
 
-    fn groups(&self, rows: Vec<Value>) -> Vec<Value> {
-        let mut groups: BTreeMap<Vec<u8>, Vec<Value>> = BTreeMap::new();
-        for row in rows {
-            let members = groups.entry(order::key(row.property("groupByItems"))).or_default();
-            members.push(row.property("payload").clone());
+    /// Groups, in the order in which they come.
+    fn groups(&self, rows: Vec<Sorted>) -> Vec<Sorted> {
+        let mut places = BTreeMap::new();
+        let mut groups: Vec<(Vec<Vec<u8>>, Vec<Value>)> = Vec::new();
+        for (keys, row) in rows {
+            let group = order::key(row.property("groupByItems"));
+            let place = *places.entry(group).or_insert(groups.len());
+            if place == groups.len() {
+                groups.push((keys, Vec::new()));
+            }
+            groups[place].1.push(row.property("payload").clone());
         }
-        groups.into_values().map(|members| self.merged(members)).collect()
+        groups.into_iter().map(|(keys, members)| (keys, self.merged(members))).collect()
     }
 
     /// Rows of several parts that are one.

@@ -161,7 +161,7 @@ impl Naive<'_> {
         }
         let rows: Vec<Row> = if is_grouped(query) {
             let names = bound.into_iter().map(|(_, names)| names).collect();
-            let row = |value| Row { keys: Vec::new(), tie: (0, 0, 0), value };
+            let row = |(keys, value)| Row { keys, tie: (0, 0, 0), value };
             self.groups(query, names).into_iter().map(row).collect()
         } else {
             let keys = query.order_by.iter().flat_map(|order| &order.keys);
@@ -180,7 +180,7 @@ impl Naive<'_> {
     fn values(&self, query: &Query, outside: &Names, item: Option<&Document>) -> Vec<Value> {
         let bound = self.bind(query, outside, item);
         let values: Vec<Value> = if is_grouped(query) {
-            self.groups(query, bound)
+            self.groups(query, bound).into_iter().map(|(_, value)| value).collect()
         } else {
             let value = |names: &Names| self.project(query, View { names, group: None });
             bound.iter().map(value).collect()
@@ -244,7 +244,8 @@ impl Naive<'_> {
         values.filter(Value::is_defined).map(|value| (value, None)).collect()
     }
 
-    fn groups(&self, query: &Query, rows: Vec<Names>) -> Vec<Value> {
+    /// The rows of groups, and by which bytes each is sorted.
+    fn groups(&self, query: &Query, rows: Vec<Names>) -> Vec<(Vec<Vec<u8>>, Value)> {
         let mut groups: Vec<(Vec<Vec<u8>>, Vec<Names>)> = Vec::new();
         if query.group_by.is_empty() {
             groups.push((Vec::new(), Vec::new()));
@@ -261,7 +262,10 @@ impl Naive<'_> {
         let project = |(_, rows): (_, Vec<Names>)| {
             let none = Names::new();
             let names = rows.first().unwrap_or(&none);
-            self.project(query, View { names, group: Some(&rows) })
+            let view = View { names, group: Some(&rows) };
+            let sorted = query.order_by.iter().flat_map(|order| &order.keys);
+            let key = |expr: &Expr| order::key(&self.eval(called(query, expr), view));
+            (sorted.map(|key_of| key(&key_of.expr)).collect(), self.project(query, view))
         };
         groups.into_iter().map(project).collect()
     }
@@ -360,6 +364,14 @@ impl Naive<'_> {
             }
         }
     }
+}
+
+/// What is selected by a name, if a sort key is one.
+fn called<'q>(query: &'q Query, key: &'q Expr) -> &'q Expr {
+    let ExprKind::Identifier(name) = &key.kind else { return key };
+    let Projection::Items(items) = &query.projection else { return key };
+    let found = items.iter().find(|item| item.alias.as_ref() == Some(name));
+    found.map_or(key, |item| &item.expr)
 }
 
 fn is_grouped(query: &Query) -> bool {

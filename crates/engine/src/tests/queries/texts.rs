@@ -37,6 +37,9 @@ const PATHS: [(&str, &str); 22] = [
 /// The paths that are sorted by, one by one or together.
 pub(super) const SORTED: [&str; 10] = ["a", "n", "s", "big", "b", "o/x", "pk", "_ts", "v", "w"];
 
+/// Elements of arrays that are sorted by; no index has their order.
+const ELEMENTS: [&str; 4] = ["tags[0]", "tags[1]", "list[0]/k", "list[1]/v"];
+
 /// The paths of composite indexes, and of orders that they might give.
 pub(super) const COMPOSITES: [&[&str]; 8] = [
     &["a", "n"],
@@ -162,12 +165,28 @@ impl<'r> Writer<'r> {
         let aggregate = self.aggregate();
         if self.random.chance(30) {
             let other = self.path().0;
+            let order = self.order_of_groups(&[(&other, "l"), (&key, "k")]);
             return format!(
                 "SELECT {key} AS k, {aggregate} AS x, {other} AS l FROM {from}{filter} \
-                 GROUP BY {key}, {other}"
+                 GROUP BY {key}, {other}{order}"
             );
         }
-        format!("SELECT {key} AS k, {aggregate} AS x FROM {from}{filter} GROUP BY {key}")
+        let order = self.order_of_groups(&[(&key, "k")]);
+        format!("SELECT {key} AS k, {aggregate} AS x FROM {from}{filter} GROUP BY {key}{order}")
+    }
+
+    /// An order by all keys of groups, of which each may be called by its name.
+    fn order_of_groups(&mut self, keys: &[(&str, &str)]) -> String {
+        if self.random.chance(50) {
+            return String::new();
+        }
+        let mut members = Vec::new();
+        for (key, name) in keys {
+            let key = if self.random.chance(50) { key } else { name };
+            members.push(format!("{key}{}", self.direction()));
+        }
+        let page = if self.random.chance(30) { self.page() } else { String::new() };
+        format!(" ORDER BY {}{page}", members.join(", "))
     }
 
     fn aggregate(&mut self) -> String {
@@ -204,6 +223,11 @@ impl<'r> Writer<'r> {
                 let list = self.list();
                 format!("c JOIN (SELECT VALUE t FROM t IN {list} WHERE t >= {literal}) AS u")
             }
+            6 => {
+                let filter = self.clause();
+                let select = self.random.pick(&["*", "VALUE c"]);
+                format!("(SELECT {select} FROM c{filter}) AS c")
+            }
             _ => "c".to_owned(),
         }
     }
@@ -227,7 +251,8 @@ impl<'r> Writer<'r> {
 
     fn order(&mut self) -> String {
         if self.random.chance(60) {
-            let path = dotted(self.random.pick(&SORTED));
+            let paths = [SORTED.as_slice(), SORTED.as_slice(), ELEMENTS.as_slice()].concat();
+            let path = dotted(self.random.pick(&paths));
             return format!(" ORDER BY {path}{}", self.direction());
         }
         let keys = self.random.pick(&COMPOSITES).iter().map(|path| {
