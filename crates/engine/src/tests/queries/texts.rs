@@ -165,9 +165,9 @@ impl<'r> Writer<'r> {
         let aggregate = self.aggregate();
         if self.random.chance(30) {
             let other = self.path().0;
-            let order = self.order_of_groups(&[(&other, "l"), (&key, "k")]);
+            let order = self.order_of_groups(&[(&other, "m"), (&key, "k")]);
             return format!(
-                "SELECT {key} AS k, {aggregate} AS x, {other} AS l FROM {from}{filter} \
+                "SELECT {key} AS k, {aggregate} AS x, {other} AS m FROM {from}{filter} \
                  GROUP BY {key}, {other}{order}"
             );
         }
