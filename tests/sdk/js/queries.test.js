@@ -18,6 +18,7 @@ const ORDERS = Array.from({ length: 60 }, (_, number) => ({
   pk: `customer-${number % 20}`,
   number,
   total: (number * 7) % 60,
+  totals: [(number * 7) % 60],
   colour: COLOURS[number % 3],
   tags: ["a", "b", "c"].slice(0, number % 4),
   address: { city: number % 2 ? "Bern" : "Genève", zip: 3000 + number },
@@ -45,6 +46,15 @@ const IN_ORDER = {
   "SELECT DISTINCT VALUE c.colour FROM c ORDER BY c.colour": COLOURS.toSorted(),
   "SELECT VALUE [c.total, t] FROM c JOIN t IN c.tags WHERE c.total < 6 ORDER BY c.total":
     BY_TOTAL.slice(0, 6).flatMap(({ total, tags }) => tags.map((tag) => [total, tag])),
+  "SELECT VALUE c.total FROM c WHERE c.total < 9 ORDER BY c.totals[0] DESC": upTo(9).reverse(),
+  "SELECT VALUE o.total FROM (SELECT * FROM root c WHERE c.total < 4) AS o ORDER BY o.total DESC":
+    upTo(4).reverse(),
+  "SELECT c.colour, COUNT(1) AS count FROM c GROUP BY c.colour ORDER BY c.colour":
+    COLOURS.toSorted().map((colour) => ({ colour, count: 20 })),
+  "SELECT VALUE MAX(c.total) FROM c GROUP BY c.address.city, c.total ORDER BY c.total DESC OFFSET 5 LIMIT 3":
+    [54, 53, 52],
+  "SELECT TOP 2 c.colour AS hue FROM c GROUP BY c.colour ORDER BY hue DESC":
+    COLOURS.toSorted().reverse().slice(0, 2).map((hue) => ({ hue })),
 };
 
 const IN_ANY_ORDER = {

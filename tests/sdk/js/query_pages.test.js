@@ -30,6 +30,7 @@ const KINDS = {
   "top of sorted": "SELECT TOP 17 VALUE c.n FROM c ORDER BY c.rank",
   "a window": "SELECT VALUE c.n FROM c OFFSET 5 LIMIT 20",
   "a window of sorted": "SELECT VALUE c.n FROM c ORDER BY c.rank OFFSET 5 LIMIT 20",
+  "sorted by an element": "SELECT VALUE c.n FROM c ORDER BY c.marks[0] DESC",
 };
 
 /** With this the SDK asks for a plan. Its tokens hold a token of ours for each range. */
@@ -39,8 +40,7 @@ const PLAN = { enableQueryControl: true };
 const IN_ONE_PAGE = [
   "SELECT VALUE COUNT(1) FROM c",
   "SELECT c.pk, COUNT(1) AS count FROM c GROUP BY c.pk",
-  "SELECT DISTINCT VALUE c.pk FROM c",
-  "SELECT DISTINCT VALUE c.rank FROM c ORDER BY c.rank",
+  "SELECT c.four, COUNT(1) AS count FROM c GROUP BY c.four ORDER BY c.four DESC",
 ];
 
 /** A container of four ranges, with items in many partitions. */
@@ -48,7 +48,8 @@ async function fill(database) {
   const container = await makeContainer({ database }, { id: "c", throughput: 20000 });
   for (let n = 0; n < COUNT; n++) {
     const item = { id: `i${n}`, pk: `p${n % 15}`, n, rank: (n * 11) % COUNT, four: n % 4 };
-    await container.items.create({ ...item, tags: ["a", "b", "c"].slice(0, n % 4) });
+    const lists = { marks: [n % 5, n], tags: ["a", "b", "c"].slice(0, n % 4) };
+    await container.items.create({ ...item, ...lists });
   }
   return container;
 }
@@ -130,11 +131,23 @@ overHttpAndHttps((world, scheme) => {
   }
 
   for (const query of IN_ONE_PAGE) {
-    test(`groups and distinct rows come in one page: ${query}`, async () => {
+    test(`groups come in one page: ${query}`, async () => {
       const pages = await askByPage(filled, query, { maxItemCount: 3 });
       assert.deepEqual(pages, [{ rows: await ask(filled, query), token: undefined }]);
     });
   }
+
+  test("distinct rows keep to the page size", async () => {
+    const pages = await askByPage(filled, "SELECT DISTINCT VALUE c.pk FROM c", { maxItemCount: 4 });
+    assert.deepEqual(pages.map(({ rows }) => rows.length), [4, 4, 4, 3]);
+    assert.equal(new Set(rowsOf(pages)).size, 15);
+
+    const sorted = "SELECT DISTINCT VALUE c.rank FROM c ORDER BY c.rank";
+    const [{ rows, token }] = await askByPage(filled, sorted, { maxItemCount: 7 });
+    const rest = await askByPage(filled, sorted, { maxItemCount: 9, continuationToken: token });
+    assert.deepEqual([rows.length, ...rest.map((page) => page.rows.length)], [7, 9, 9, 9, 6]);
+    assert.deepEqual([...rows, ...rowsOf(rest)], await ask(filled, sorted));
+  });
 
   test("a query of one partition goes on from its token", async () => {
     const query = "SELECT VALUE c.n FROM c ORDER BY c.n";

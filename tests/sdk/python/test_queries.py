@@ -90,6 +90,15 @@ def numbers(condition):
             "SELECT VALUE [c.total, t] FROM c JOIN t IN c.tags WHERE c.total < 6 ORDER BY c.total",
             [[order["total"], tag] for order in BY_TOTAL[:6] for tag in order["tags"]],
         ),
+        (
+            "SELECT VALUE o.total FROM (SELECT * FROM root c WHERE c.total < 4) AS o "
+            "ORDER BY o.total DESC",
+            [3, 2, 1, 0],
+        ),
+        (
+            "SELECT c.colour AS hue, COUNT(1) AS count FROM c GROUP BY c.colour ORDER BY hue",
+            [{"hue": colour, "count": 20} for colour in sorted(COLOURS)],
+        ),
     ],
 )
 def test_rows_are_in_order_across_ranges(orders, query, expected, page):

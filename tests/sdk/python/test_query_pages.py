@@ -24,13 +24,14 @@ KINDS = {
     "top of sorted": "SELECT TOP 17 VALUE c.n FROM c ORDER BY c.rank",
     "a window": "SELECT VALUE c.n FROM c OFFSET 5 LIMIT 20",
     "a window of sorted": "SELECT VALUE c.n FROM c ORDER BY c.rank OFFSET 5 LIMIT 20",
+    "sorted by an element": "SELECT VALUE c.n FROM c ORDER BY c.marks[0] DESC",
+    "distinct and sorted": "SELECT DISTINCT VALUE c.rank FROM c ORDER BY c.rank",
 }
 # These must come from one look at the data.
 IN_ONE_PAGE = [
     "SELECT VALUE COUNT(1) FROM c",
     "SELECT c.pk, COUNT(1) AS count FROM c GROUP BY c.pk",
-    "SELECT DISTINCT VALUE c.pk FROM c",
-    "SELECT DISTINCT VALUE c.rank FROM c ORDER BY c.rank",
+    "SELECT c.four, COUNT(1) AS count FROM c GROUP BY c.four ORDER BY c.four DESC",
 ]
 every_kind = pytest.mark.parametrize("query", KINDS.values(), ids=KINDS)
 
@@ -40,7 +41,7 @@ def fill(database):
     container = database.create_container("c", PartitionKey("/pk"), offer_throughput=20000)
     for n in range(COUNT):
         item = {"id": f"i{n}", "pk": f"p{n % 15}", "n": n, "rank": n * 11 % COUNT, "four": n % 4}
-        container.create_item({**item, "tags": ["a", "b", "c"][: n % 4]})
+        container.create_item({**item, "marks": [n % 5, n], "tags": ["a", "b", "c"][: n % 4]})
     return container
 
 
@@ -94,10 +95,16 @@ def test_a_query_goes_on_from_the_token_of_any_page(filled, query):
 
 
 @pytest.mark.parametrize("query", IN_ONE_PAGE)
-def test_groups_and_distinct_rows_come_in_one_page(filled, query):
+def test_groups_come_in_one_page(filled, query):
     (rows, token), *more = pages(filled, query, 3)
     assert rows == rows_of(pages(filled, query))
     assert (token, more) == (None, [])
+
+
+def test_distinct_rows_keep_to_the_page_size(filled):
+    found = pages(filled, "SELECT DISTINCT VALUE c.pk FROM c", 4)
+    assert [len(rows) for rows, _ in found] == [4, 4, 4, 3]
+    assert len(set(rows_of(found))) == 15
 
 
 def test_a_query_of_one_partition_goes_on_from_its_token(filled):

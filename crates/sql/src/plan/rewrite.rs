@@ -18,11 +18,11 @@ use super::vector::Vectors;
 use super::{Aggregate, Counts, Distinct, QueryInfo};
 use crate::error::SyntaxError;
 use crate::functions::signature::signature;
-use crate::names::{has_aggregate, is_aggregate, item_names, meant, name_of, normal};
+use crate::names::{self, has_aggregate, is_aggregate, item_names, meant, name_of, normal};
 use crate::print::{expr_in_lines, query_in_lines};
 use crate::tree::{
-    Call, Collection, Direction, Expr, ExprKind, Item, Literal, OrderBy, Page, Projection, Query,
-    SortKey, Span,
+    Binding, Call, Collection, Direction, Expr, ExprKind, Item, Literal, OrderBy, Page, Projection,
+    Query, SortKey, Span,
 };
 use crate::walk;
 
@@ -241,7 +241,7 @@ fn order(
 }
 
 /// Groups in an order: clients sort first, and then put groups together in the order
-/// in which they come. A group has no `_rid`, so the first of its items' is told.
+/// in which they come.
 fn order_groups(sent: &mut Query, query: &Query, info: &mut QueryInfo) -> Result<(), SyntaxError> {
     let Some(order_by) = query.order_by.as_ref().filter(|_| !query.group_by.is_empty()) else {
         return Ok(());
@@ -259,7 +259,7 @@ fn order_groups(sent: &mut Query, query: &Query, info: &mut QueryInfo) -> Result
     let groups = item_names(&groups).into_iter().zip(groups);
     let groups = groups.map(|(name, item)| (name, item.expr)).collect();
     sent.projection = Projection::Items(vec![
-        item(build::call("MIN", vec![rid(query)?.expr]), "_rid"),
+        item(rid_of_group(query)?, "_rid"),
         item(items_of(&exprs), "orderByItems"),
         item(build::at(ExprKind::Object(groups)), "payload"),
     ]);
@@ -281,6 +281,20 @@ fn selects(query: &Query, keys: &[Expr]) -> bool {
 /// `c._rid`, which decides between rows with equal keys.
 pub(super) fn rid(query: &Query) -> Result<Item, SyntaxError> {
     Ok(Item { expr: build::member(first_source(query)?, "_rid"), alias: None })
+}
+
+/// What stands for the `_rid` of a group, which clients want to be a text: the first of
+/// its items', or none where rows are no items.
+fn rid_of_group(query: &Query) -> Result<Expr, SyntaxError> {
+    let is_item = query.sources.first().is_some_and(|source| {
+        let is_container = matches!(&source.collection, Collection::Path { steps, .. }
+            if steps.is_empty() && !matches!(source.binding, Binding::Each(_)));
+        is_container || names::items_of(source).is_some()
+    });
+    if is_item {
+        return Ok(build::call("MIN", vec![rid(query)?.expr]));
+    }
+    Ok(build::at(ExprKind::Literal(Literal::String(String::new()))))
 }
 
 /// The row itself, as one value.

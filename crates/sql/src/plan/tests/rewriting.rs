@@ -239,6 +239,17 @@ fn sorted_groups_are_the_payload_of_sorted_rows() {
     ]);
 }
 
+/// What is no item has no `_rid`, and clients want one.
+#[test]
+fn groups_of_what_is_no_item_have_an_empty_rid() {
+    let plan = info("SELECT t FROM t IN c.tags GROUP BY t ORDER BY t");
+    let sent = plan["rewrittenQuery"].as_str().unwrap();
+    assert!(sent.starts_with("SELECT \"\" AS _rid, [{\"item\": t}] AS orderByItems,"), "{sent}");
+    let plan = info("SELECT s.a FROM (SELECT * FROM c) s GROUP BY s.a ORDER BY s.a");
+    let sent = plan["rewrittenQuery"].as_str().unwrap();
+    assert!(sent.starts_with("SELECT MIN(s._rid) AS _rid,"), "{sent}");
+}
+
 /// One row has any order: the clause is sent as it is.
 #[test]
 fn an_aggregate_is_not_sorted() {
