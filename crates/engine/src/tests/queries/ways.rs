@@ -126,6 +126,29 @@ fn the_way_of_a_query() {
     }
 }
 
+/// A subquery that gives the items is asked of the index as the container is.
+#[test]
+fn the_way_to_items_of_a_subquery() {
+    let server = server(&json!({}));
+    for (of_subquery, of_container) in [
+        ("SELECT * FROM (SELECT * FROM c WHERE c.n < 5) AS s", "SELECT * FROM c WHERE c.n < 5"),
+        (
+            "SELECT * FROM (SELECT VALUE c FROM c WHERE c.n >= 1) s WHERE s.m < 6",
+            "SELECT * FROM c WHERE c.n >= 1 AND c.m < 6",
+        ),
+        (
+            "SELECT TOP 3 * FROM (SELECT * FROM c) s ORDER BY s.n DESC",
+            "SELECT TOP 3 * FROM c ORDER BY c.n DESC",
+        ),
+    ] {
+        let way = server.way(None, of_subquery);
+        assert_ne!(way.0, "scan", "{of_subquery}");
+        assert_eq!(way, server.way(None, of_container), "{of_subquery}");
+    }
+    // No entries have the order of one element: the matches are read.
+    assert_eq!(server.way(None, "SELECT TOP 3 * FROM c ORDER BY c.t[0]").0, "scan");
+}
+
 /// What the policy becomes between two pages.
 fn becomes(policy: &Value) -> impl Fn(&Server) {
     move |server| {
