@@ -161,3 +161,26 @@ fn a_page_ends_within_an_item_that_goes() {
         assert_eq!(rows, [tags(2), tags(3)].concat(), "{query}");
     }
 }
+
+/// A row that stands at several places of an order counts for the first, also when that
+/// is on an earlier page; and one that stands behind a page's end is not left out for one
+/// that turns out to have been given.
+#[test]
+fn a_distinct_row_comes_once_wherever_else_it_stands() {
+    let item = |n: i64| json!({ "id": n.to_string(), "pk": 1, "v": n % 7, "n": (n * 11) % MANY });
+    let server = server(MANY, json!({}), item);
+    for query in [
+        "SELECT DISTINCT VALUE c.v FROM c ORDER BY c.n",
+        "SELECT DISTINCT VALUE c.v FROM c ORDER BY c.n DESC",
+        "SELECT DISTINCT VALUE c.v FROM c ORDER BY c.v DESC",
+        "SELECT DISTINCT VALUE c.v FROM c",
+    ] {
+        let whole = server.pages(query, 100);
+        let mut sorted = whole.clone();
+        sorted.sort_by_key(Value::as_i64);
+        assert_eq!(sorted, [0, 1, 2, 3, 4, 5, 6], "{query}");
+        for rows in 1..7 {
+            assert_eq!(server.pages(query, rows), whole, "{query} in pages of {rows}");
+        }
+    }
+}
