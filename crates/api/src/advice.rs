@@ -3,7 +3,7 @@
 //! | form   | text                  | what it holds                                  |
 //! |--------|-----------------------|------------------------------------------------|
 //! | first  | JSON in base64        | four lists, each index with its impact         |
-//! | second | JSON, percent-encoded | `Utilized` and `Potential`, paths alone        |
+//! | second | JSON, percent-encoded | two lists each of those used and those missing |
 //!
 //! A header that is too long is not cut, since nobody could read it then: the
 //! last indexes are left out until it fits.
@@ -15,11 +15,15 @@ use dayfly_engine::reply::{IndexAdvice, Indexes, SingleIndex};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
-/// The longest header; some clients take 16 KB of headers in all.
-const HEADER_BYTES_MAX: usize = 8 * 1024;
+/// The longest header of the first form; some clients take 16 KB of headers in all.
+const FIRST_BYTES_MAX: usize = 8 * 1024;
+/// That of the second form, which the service writes with names in full. It has up to
+/// 64 KB for it, and so has .NET for all headers.
+const SECOND_BYTES_MAX: usize = 48 * 1024;
 
 /// The header.
 pub(crate) fn write(form: AdviceForm, mut advice: IndexAdvice) -> String {
+    let max = bytes_max(form);
     loop {
         let text = match form {
             AdviceForm::First => BASE64.encode(first(&advice).to_string()),
@@ -27,9 +31,16 @@ pub(crate) fn write(form: AdviceForm, mut advice: IndexAdvice) -> String {
                 utf8_percent_encode(&second(&advice).to_string(), NON_ALPHANUMERIC).to_string()
             }
         };
-        if text.len() <= HEADER_BYTES_MAX || !drop_last(&mut advice) {
+        if text.len() <= max || !drop_last(&mut advice) {
             return text;
         }
+    }
+}
+
+fn bytes_max(form: AdviceForm) -> usize {
+    match form {
+        AdviceForm::First => FIRST_BYTES_MAX,
+        AdviceForm::Second => SECOND_BYTES_MAX,
     }
 }
 
@@ -74,13 +85,16 @@ fn first(advice: &IndexAdvice) -> Value {
 fn second(advice: &IndexAdvice) -> Value {
     let told = |indexes: &Indexes| {
         let single = indexes.single.iter().map(|index| json!({ "IndexSpec": index.path }));
-        let composite = indexes.composite.iter().map(|specs| json!({ "IndexSpecs": specs }));
+        let composite = indexes
+            .composite
+            .iter()
+            .map(|specs| json!({ "IndexSpecs": specs, "IndexImpactScore": "High" }));
         json!({
             "SingleIndexes": single.collect::<Vec<_>>(),
             "CompositeIndexes": composite.collect::<Vec<_>>(),
         })
     };
-    json!({ "Utilized": told(&advice.used), "Potential": told(&advice.missing) })
+    json!({ "UtilizedIndexes": told(&advice.used), "PotentialIndexes": told(&advice.missing) })
 }
 
 #[cfg(test)]
@@ -129,11 +143,14 @@ mod tests {
         assert_eq!(
             read(AdviceForm::Second, &header),
             json!({
-                "Utilized": {
+                "UtilizedIndexes": {
                     "SingleIndexes": [{"IndexSpec": "/\"ü b\"/?"}], "CompositeIndexes": [],
                 },
-                "Potential": {
-                    "SingleIndexes": [], "CompositeIndexes": [{"IndexSpecs": ["/a ASC", "/b DESC"]}],
+                "PotentialIndexes": {
+                    "SingleIndexes": [],
+                    "CompositeIndexes": [
+                        {"IndexSpecs": ["/a ASC", "/b DESC"], "IndexImpactScore": "High"}
+                    ],
                 },
             })
         );
@@ -141,22 +158,25 @@ mod tests {
 
     #[test]
     fn a_long_header_leaves_some_out_and_can_be_read() {
-        let long = format!("/{}/?", "ü".repeat(300));
-        for (form, kept) in [(AdviceForm::First, 8), (AdviceForm::Second, 4)] {
+        let long = format!("/{}/?", "ü".repeat(900));
+        for (form, kept) in [(AdviceForm::First, 3), (AdviceForm::Second, 9)] {
             let header = write(form, advice(&[long.as_str(); 16]));
-            assert!(header.len() <= HEADER_BYTES_MAX, "{}", header.len());
+            assert!(header.len() <= bytes_max(form), "{}", header.len());
             let read = read(form, &header);
             let (used, missing) = match form {
                 AdviceForm::First => {
                     (&read["UtilizedSingleIndexes"], &read["PotentialCompositeIndexes"])
                 }
                 AdviceForm::Second => {
-                    (&read["Utilized"]["SingleIndexes"], &read["Potential"]["CompositeIndexes"])
+                    let (used, missing) = (&read["UtilizedIndexes"], &read["PotentialIndexes"]);
+                    (&used["SingleIndexes"], &missing["CompositeIndexes"])
                 }
             };
             assert_eq!((used.as_array().unwrap().len(), missing), (kept, &json!([])), "{form:?}");
         }
         let header = write(AdviceForm::Second, advice(&["x".repeat(9000).as_str()]));
+        assert!(header.len() > 9000, "{}", header.len());
+        let header = write(AdviceForm::Second, advice(&["x".repeat(50_000).as_str()]));
         assert!(header.len() < 400, "{}", header.len());
     }
 }

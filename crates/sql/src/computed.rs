@@ -13,10 +13,9 @@
 use dayfly_model::container::invalid_computed;
 use dayfly_model::{Error, ErrorKind, Result};
 
-use crate::check::check;
 use crate::error::SyntaxError;
 use crate::functions::signature::{Sort, signature};
-use crate::names::name_of;
+use crate::names::{check, name_of};
 use crate::parse::parse;
 use crate::run::Values;
 use crate::tree::{Binding, Call, Collection, Expr, ExprKind, Projection, Query};

@@ -70,8 +70,10 @@ impl SyntaxError {
 
     fn to_json(&self) -> Value {
         let code = self.code.unwrap_or_default();
-        // A code without letters is a number.
-        let code = code.parse::<u32>().map_or_else(|_| json!(code), |number| json!(number));
+        // A code without letters is a number, and is about the query as a whole.
+        if let Ok(number) = code.parse::<u32>() {
+            return json!({ "severity": "Error", "code": number, "message": self.message });
+        }
         json!({
             "severity": "Error",
             "location": { "start": self.start, "end": self.end },

@@ -246,7 +246,8 @@ impl Parser<'_> {
         let name = self.advance();
         self.expect_sign("(")?;
         let arguments = self.list_until(")", Self::expression)?;
-        Ok(Call { udf, name: name.text.to_owned(), arguments, name_span: name.span() })
+        let (name_span, span) = (name.span(), self.span_from(name.start));
+        Ok(Call { udf, name: name.text.to_owned(), arguments, name_span, span })
     }
 
     fn array(&mut self) -> Parsed<ExprKind> {

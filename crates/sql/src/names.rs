@@ -13,19 +13,25 @@
 //! so does that of a subquery which is the first source. Nothing else can: there
 //! is no join with other items.
 //!
-//! Three rules have files of their own: `calls.rs` for functions, `groups.rs` for
-//! aggregates and GROUP BY, `rank.rs` for ORDER BY RANK.
+//! One walk finds all that is wrong: `clauses.rs` for clauses that cannot stand there,
+//! `calls.rs` for functions, `groups.rs` for aggregates and GROUP BY, `order.rs` and
+//! `rank.rs` for ORDER BY.
 
 mod calls;
+mod clauses;
 mod groups;
 mod normal;
+mod order;
 mod rank;
 
 pub(crate) use self::groups::{has_aggregate, is_aggregate, meant};
 pub(crate) use self::normal::normal;
 pub(crate) use self::rank::ranking;
 
+use self::clauses::Counts;
+use self::order::Stands;
 use crate::error::{SyntaxError, quoted};
+use crate::findings::Findings;
 use crate::functions::signature::{Sort, signature};
 use crate::lex::{self, Lexer};
 use crate::tree::{
@@ -34,71 +40,63 @@ use crate::tree::{
 };
 use crate::walk;
 
-/// So many findings are told at once.
-const FINDINGS_MAX: usize = 16;
-
-/// Checks the names of a query that was read from `text`.
-pub(crate) fn check(query: &Query, text: &str) -> Result<(), SyntaxError> {
-    let mut names = Names { scope: Vec::new(), findings: Findings::new(text) };
-    names.query(query, true);
-    names.findings.outcome()?;
-    groups::check(query, text)
-}
-
-/// What was found to be wrong.
-struct Findings<'t> {
-    text: &'t str,
-    list: Vec<SyntaxError>,
-}
-
-impl<'t> Findings<'t> {
-    fn new(text: &'t str) -> Self {
-        Findings { text, list: Vec::new() }
-    }
-
-    fn add(&mut self, code: &'static str, message: impl Into<String>, span: Span) {
-        if self.list.len() < FINDINGS_MAX {
-            self.list.push(SyntaxError::new(code, message, self.text, span));
-        }
-    }
-
-    /// Something for which the service has no code that we know.
-    fn add_without_code(&mut self, message: impl Into<String>, span: Span) {
-        if self.list.len() < FINDINGS_MAX {
-            self.list.push(SyntaxError::without_code(message, self.text, span));
-        }
-    }
-
-    /// The first one, with those that have codes behind it.
-    fn outcome(self) -> Result<(), SyntaxError> {
-        let mut list = self.list.into_iter();
-        let Some(first) = list.next() else { return Ok(()) };
-        let more = list.filter(|other| other.code.is_some()).collect();
-        Err(SyntaxError { more, ..first })
-    }
+/// Checks the tree of a query that was read from `text`.
+pub fn check(query: &Query, text: &str) -> Result<(), SyntaxError> {
+    let findings = Findings::new(text);
+    let mut names = Names { scope: Vec::new(), findings, counts: Counts::default() };
+    names.outermost(query);
+    names.limits();
+    names.order(query);
+    names.findings.outcome()
 }
 
 struct Names<'q> {
     /// The names that can be seen, the outer ones first.
     scope: Vec<&'q str>,
     findings: Findings<'q>,
+    counts: Counts,
 }
 
 impl<'q> Names<'q> {
+    fn outermost(&mut self, query: &'q Query) {
+        let order_by = query.order_by.as_ref();
+        let ranked = order_by.filter(|order_by| order_by.rank);
+        if let Some(order_by) = ranked {
+            self.ranked_clauses(query, order_by);
+        }
+        self.body(query, true, ranked.is_some());
+        match ranked {
+            Some(order_by) => self.rank(order_by),
+            None => walk::sort_keys(query).for_each(|key| self.expr(groups::meant(query, key))),
+        }
+        self.scope.clear();
+    }
+
     /// `container`: whether its first source can be the container.
-    fn query(&mut self, query: &'q Query, container: bool) {
+    fn subquery(&mut self, query: &'q Query, container: bool) {
+        let outer = self.scope.len();
+        self.body(query, container, false);
+        self.scope.truncate(outer);
+        self.inner_clauses(query);
+    }
+
+    /// What all queries have. The names of its sources can be seen afterwards.
+    fn body(&mut self, query: &'q Query, container: bool, ranked: bool) {
+        self.counts.joins += query.sources.len().saturating_sub(1);
+        if ranked {
+            self.ranked_sources(query);
+        }
         let outer = self.scope.len();
         for (number, source) in query.sources.iter().enumerate() {
+            if ranked {
+                self.ranked_source(source);
+            }
             self.source(source, container && number == 0, outer);
         }
         self.all(query);
         walk::selected(&query.projection).for_each(|expr| self.expr(expr));
         query.filter.iter().chain(&query.group_by).for_each(|expr| self.expr(expr));
-        match &query.order_by {
-            Some(order_by) if order_by.rank => self.rank(query, order_by),
-            _ => walk::sort_keys(query).for_each(|expr| self.sort_key(query, expr)),
-        }
-        self.scope.truncate(outer);
+        groups::check(query, container, &mut self.findings);
     }
 
     fn source(&mut self, source: &'q Source, container: bool, outer: usize) {
@@ -107,7 +105,7 @@ impl<'q> Names<'q> {
                 self.resolve(root, |text| root_span(source, text));
             }
             Collection::Path { .. } => {}
-            Collection::Subquery(query) => self.query(query, container),
+            Collection::Subquery(query) => self.subquery(query, container),
             Collection::Call(call) => self.call(call),
         }
         let Some(name) = name_of(source) else { return };
@@ -128,9 +126,12 @@ impl<'q> Names<'q> {
         }
     }
 
-    /// `*` stands for the one source there is.
+    /// `*` stands for the one source there is, and all rows of it.
     fn all(&mut self, query: &Query) {
         let Projection::All(span) = query.projection else { return };
+        if !query.group_by.is_empty() {
+            self.findings.add("SC2041", "'SELECT *' is not allowed with GROUP BY.", span);
+        }
         match query.sources.len() {
             0 => {
                 let message = "'SELECT *' is not valid if FROM clause is omitted.";
@@ -147,7 +148,7 @@ impl<'q> Names<'q> {
     fn expr(&mut self, expr: &'q Expr) {
         match &expr.kind {
             ExprKind::Identifier(name) => self.resolve(name, |_| expr.span),
-            ExprKind::Subquery(_, query) => self.query(query, false),
+            ExprKind::Subquery(_, query) => self.subquery(query, false),
             ExprKind::Call(call) => return self.call(call),
             _ => {}
         }
@@ -167,30 +168,40 @@ impl<'q> Names<'q> {
         }
     }
 
-    /// Items are sorted by what they have themselves, not by what is joined or
-    /// computed; scores are the exception.
-    fn sort_key(&mut self, query: &'q Query, key: &'q Expr) {
-        let key = groups::meant(query, key);
-        self.expr(key);
-        // What groups are sorted by is for those who know them.
-        let of_groups = !query.group_by.is_empty();
-        if is_score(key) || groups::has_aggregate(key) || of_groups {
+    /// Sort keys of a query that compiles; the first that is no path is told.
+    fn order(&mut self, query: &Query) {
+        if query.order_by.as_ref().is_some_and(|order_by| order_by.rank) {
             return;
         }
-        let Some(root) = document_path(key) else {
-            let message = "Unsupported ORDER BY clause. ORDER BY item expression could not be \
-                           mapped to a document path.";
-            return self.findings.add("2206", message, key.span);
-        };
-        let bound = query.sources.iter().position(|source| name_of(source) == Some(root));
-        let joined = bound.is_some_and(|number| {
-            let each = query.sources.get(number).map(|source| &source.binding);
-            number > 0 || matches!(each, Some(Binding::Each(_)))
-        });
+        for key in walk::sort_keys(query) {
+            if self.findings.compiles() {
+                self.sort_key(query, key);
+            }
+        }
+    }
+
+    /// Items are sorted by what they have themselves, not by what is joined or
+    /// computed; scores are the exception.
+    fn sort_key(&mut self, query: &Query, key: &Expr) {
+        // What groups are sorted by is for those who know them.
+        let of_groups = !query.group_by.is_empty();
         // One row has any order.
-        if joined && !groups::makes_one_row(query) {
-            let message = "Order-by over correlated collections is not supported.";
-            self.findings.add_without_code(message, key.span);
+        let is_path = matches!(key.kind, ExprKind::Identifier(_) | ExprKind::Path(..));
+        let of_one_row = is_path && groups::makes_one_row(query);
+        if is_score(key) || groups::has_aggregate(key) || of_groups || of_one_row {
+            return;
+        }
+        match order::stands_for(query, key) {
+            Some(Stands::Once) => {}
+            Some(Stands::Joined) => {
+                let message = "Order-by over correlated collections is not supported.";
+                self.findings.add_without_code(message, key.span);
+            }
+            None => {
+                let message = "Unsupported ORDER BY clause. ORDER BY item expression could not be \
+                               mapped to a document path.";
+                self.findings.add("2206", message, Span::default());
+            }
         }
     }
 }
@@ -204,29 +215,11 @@ fn is_constant(expr: &Expr) -> bool {
     constant
 }
 
-/// The name that a path starts with whose steps are the same for all items.
-fn document_path(expr: &Expr) -> Option<&str> {
-    let (first, steps) = match &expr.kind {
-        ExprKind::Path(of, steps) => (of.as_ref(), steps.as_slice()),
-        _ => (expr, [].as_slice()),
-    };
-    let constant = |step: &Access| match step {
-        Access::Member(_) => true,
-        Access::Index(index) => {
-            matches!(index.kind, ExprKind::Literal(_) | ExprKind::Parameter(_))
-        }
-    };
-    match &first.kind {
-        ExprKind::Identifier(name) if steps.iter().all(constant) => Some(name),
-        _ => None,
-    }
-}
-
 /// A call that gives a score, or the distance of vectors.
 fn is_score(expr: &Expr) -> bool {
     let ExprKind::Call(call) = &expr.kind else { return false };
-    let sort = signature(&call.name).map(|known| known.sort);
-    !call.udf && matches!(sort, Some(Sort::Vector | Sort::FullText | Sort::Ranking))
+    let known = signature(&call.name).filter(|_| !call.udf);
+    known.is_some_and(|known| known.sort == Sort::Vector || known.name == "_FULLTEXTSCORE")
 }
 
 /// The name of a source: the one that is given, or the last of its path.

@@ -171,17 +171,18 @@ impl<'a> Parser<'a> {
 
     /// Reads a query in brackets that opens here.
     pub(crate) fn subquery(&mut self) -> Parsed<Box<Query>> {
+        let start = self.token.start;
         self.expect_sign("(")?;
         let query = self.nested(Self::query)?;
         self.expect_sign(")")?;
-        Ok(Box::new(query))
+        Ok(Box::new(Query { span: self.span_from(start), ..query }))
     }
 
     fn query(&mut self) -> Parsed<Query> {
         let start = self.token.start;
         self.expect("SELECT")?;
         let distinct = self.take("DISTINCT");
-        let top = if self.take("TOP") { Some(self.count("TOP")?) } else { None };
+        let top = self.top()?;
         let projection = self.projection()?;
         let sources = if self.take("FROM") { self.sources()? } else { Vec::new() };
         let filter = if self.take("WHERE") { Some(self.expression()?) } else { None };
@@ -190,6 +191,15 @@ impl<'a> Parser<'a> {
         let page = self.page()?;
         let span = self.span_from(start);
         Ok(Query { distinct, top, projection, sources, filter, group_by, order_by, page, span })
+    }
+
+    fn top(&mut self) -> Parsed<Option<Count>> {
+        let start = self.token.start;
+        if !self.take("TOP") {
+            return Ok(None);
+        }
+        let count = self.count("TOP")?;
+        Ok(Some(Count { span: self.span_from(start), ..count }))
     }
 
     fn projection(&mut self) -> Parsed<Projection> {

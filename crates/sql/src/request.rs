@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use dayfly_model::{Error, Result, value};
 use serde_json::Value;
 
-use crate::check::check;
 use crate::error::SyntaxError;
 use crate::lex;
+use crate::names::check;
 use crate::parse::parse;
 use crate::tree::Query;
 

@@ -13,7 +13,7 @@
 //! place.rs       where a page of a sorted answer ends
 //! values.rs      computed properties by themselves
 //! sieve.rs       what an index can say of the items that a query wants, and span.rs
-//!                the same for people
+//!                the same for people; uses.rs the rest of what it asks of indexes
 //! ```
 //!
 //! Who calls it brings the items one by one, in an order of its own, and says
@@ -34,6 +34,7 @@ mod rows;
 mod sieve;
 mod span;
 mod stage;
+mod uses;
 mod values;
 
 use dayfly_model::value::Value;

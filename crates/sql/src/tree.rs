@@ -42,7 +42,7 @@ pub struct Query {
     pub order_by: Option<OrderBy>,
     /// `OFFSET n LIMIT m`
     pub page: Option<Page>,
-    /// Where it stands.
+    /// Where it stands; a subquery with its brackets.
     pub span: Span,
 }
 
@@ -51,7 +51,7 @@ pub struct Query {
 pub struct Count {
     /// How many.
     pub amount: Amount,
-    /// Where it stands.
+    /// Where it stands; that of a `TOP` with the word.
     pub span: Span,
 }
 
@@ -401,6 +401,8 @@ pub struct Call {
     pub arguments: Vec<Expr>,
     /// Where the name stands.
     pub name_span: Span,
+    /// Where all of it stands.
+    pub span: Span,
 }
 
 /// What is made of the rows of a subquery.

@@ -2,12 +2,16 @@
 //!
 //! | the query has                            | advice                            |
 //! |------------------------------------------|-----------------------------------|
-//! | a filter or an order over a path         | the path: used if it is indexed,  |
-//! |                                          | else missing                      |
+//! | a filter or an order over a path, or a   | the path: used if it is indexed,  |
+//! | function or aggregate of it in SELECT    | else missing                      |
 //! | an order over several paths              | their composite index             |
 //! | a partition key beside it, in the request| its paths: used                   |
-//! | several filters, joined by AND           | the values and one range: missing |
+//! | values and a range, joined by AND        | the values and one range: missing |
+//! | values of all that it groups by          | these together: missing           |
 //! | filters by value, and an order           | both together: missing            |
+//!
+//! Paths come in the order of the text, `/id` last. One that is filtered and sorted by
+//! is not told beside others, unless a composite index with it would help.
 //!
 //! It is told from the query and the policy. A container with few items is read
 //! without any index, and the advice is what counts when it has more.
@@ -49,11 +53,10 @@ pub(super) fn advise(
     for span in &spans {
         add_single(&mut advice, &chooser, &span.path, !span.is_whole())?;
     }
-    let keys = program.order();
-    if let [OrderKey { path: Some(path), .. }] = keys {
-        let path: Vec<IndexStep> = path.iter().cloned().map(IndexStep::Name).collect();
-        add_single(&mut advice, &chooser, &path, true)?;
+    for path in program.uses() {
+        add_single(&mut advice, &chooser, &path, false)?;
     }
+    let keys = program.order();
     let order = members_of(keys);
     if keys.len() > 1 {
         match chooser.by_composite(keys)? {
@@ -62,15 +65,28 @@ pub(super) fn advise(
         }
     }
     let policy = &opened.container.definition().indexing;
-    let suggestions = match order {
-        Some(order) if !keys.is_empty() => with_order(&sieve, order).into_iter().collect(),
-        _ => with_range(&sieve),
+    let suggestions = match order.filter(|order| is_an_order(&sieve, order)) {
+        Some(order) => with_order(&sieve, order).into_iter().collect(),
+        None => with_range(&sieve, &program.groups()),
     };
+    if let [OrderKey { path: Some(path), .. }] = keys {
+        let steps: Vec<IndexStep> = path.iter().cloned().map(IndexStep::Name).collect();
+        let is_filtered = spans.iter().any(|span| span.path == steps);
+        let has_others = spans.iter().any(|span| span.path != steps);
+        let helps = suggestions.iter().flatten().any(|(member, _)| member == path);
+        if is_filtered && has_others && !helps {
+            let text = scalar(&steps.iter().map(IndexStep::as_step).collect::<Vec<_>>());
+            advice.used.single.retain(|known| known.path != text);
+        } else {
+            add_single(&mut advice, &chooser, &steps, true)?;
+        }
+    }
     let missing = suggestions
         .iter()
         .filter(|suggestion| !policy.composites.iter().any(|known| is_served(suggestion, known)));
     advice.missing.composite.extend(missing.map(|members| specs_of(members)));
     for indexes in [&mut advice.used, &mut advice.missing] {
+        indexes.single.sort_by_key(|index| index.path == "/id/?");
         indexes.single.truncate(TOLD_MAX);
         indexes.composite.truncate(TOLD_MAX);
     }
@@ -170,14 +186,31 @@ fn filters(sieve: &Sieve) -> (Vec<Member>, Vec<Member>) {
     (points, ranges)
 }
 
-/// For each range: the values, and then the range. Without one: the values.
-fn with_range(sieve: &Sieve) -> Vec<Vec<Member>> {
+/// Whether rows are put in order: not by what has one value.
+fn is_an_order(sieve: &Sieve, order: &[Member]) -> bool {
+    let (points, _) = filters(sieve);
+    !order.iter().all(|(path, _)| points.iter().any(|(point, _)| point == path))
+}
+
+/// For each range: the values, and then the range. Without one: the values, if they
+/// are all that the query groups by.
+fn with_range(sieve: &Sieve, groups: &[Option<Vec<IndexStep>>]) -> Vec<Vec<Member>> {
     let (points, ranges) = filters(sieve);
     if ranges.is_empty() || points.is_empty() {
-        return Some(points).filter(|points| is_possible(points)).into_iter().collect();
+        return with_groups(&points, groups).into_iter().collect();
     }
     let with = |range: Member| [points.as_slice(), &[range]].concat();
     ranges.into_iter().map(with).filter(|members| is_possible(members)).collect()
+}
+
+/// The groups, if a value is given for each.
+fn with_groups(points: &[Member], groups: &[Option<Vec<IndexStep>>]) -> Option<Vec<Member>> {
+    let member = |group: &Option<Vec<IndexStep>>| {
+        let path = plain(group.as_ref()?)?;
+        points.iter().find(|(point, _)| *point == path).cloned()
+    };
+    let members: Option<Vec<Member>> = groups.iter().map(member).collect();
+    members.filter(|members| is_possible(members))
 }
 
 /// The values, and then the order.

@@ -10,22 +10,22 @@ use crate::tree::{Call, Expr, ExprKind, Literal, Number};
 const MULTIPLIERS: std::ops::RangeInclusive<f64> = 1.0..=100.0;
 
 impl<'q> Names<'q> {
-    /// A call that stands anywhere but in ORDER BY RANK.
+    /// A call that stands anywhere but in ORDER BY RANK. What is wrong in its
+    /// arguments comes first.
     pub(super) fn call(&mut self, call: &'q Call) {
-        let ranking =
-            signature(&call.name).filter(|known| known.sort == Sort::Ranking && !call.udf);
-        match ranking.map(|known| known.name) {
-            Some("FULLTEXTSCORE") => {
+        self.counts.udfs += usize::from(call.udf);
+        call.arguments.iter().for_each(|argument| self.expr(argument));
+        let known = signature(&call.name).filter(|_| !call.udf);
+        match known.filter(|known| known.sort == Sort::Ranking) {
+            Some(known) if known.name == "FULLTEXTSCORE" => {
                 let message =
                     "The FullTextScore function is only allowed in the ORDER BY RANK clause.";
-                self.findings.add("SC2240", message, call.name_span);
-                self.signature(call);
+                self.findings.add("SC2240", message, call.span);
             }
-            // Anywhere else there is no such function.
+            // RRF is part of the clause, and nowhere else a function.
             Some(_) => self.unknown(call),
             None => self.signature(call),
         }
-        call.arguments.iter().for_each(|argument| self.expr(argument));
     }
 
     /// The function is known and takes so many arguments.
@@ -37,7 +37,7 @@ impl<'q> Names<'q> {
         if !known.takes(call.arguments.len()) {
             let message =
                 format!("The {} function requires {} argument(s).", known.name, known.arity());
-            self.findings.add("SC2050", message, call.name_span);
+            self.findings.add("SC2050", message, call.span);
         }
         if known.sort == Sort::Vector
             && let Some(options) = call.arguments.get(3)
@@ -63,7 +63,7 @@ impl<'q> Names<'q> {
                     "The 'searchListSizeMultiplier' value {number} specified in the VectorDistance \
                      function is outside the supported range. The value must be between 1 and 100."
                 );
-                self.findings.add("SC2213", message, value.span);
+                self.findings.add("SC2213", message, options.span);
             }
         }
     }

@@ -9,19 +9,12 @@ use std::collections::{BTreeSet, HashSet};
 
 use super::normal::normal;
 use super::{Findings, name_of};
-use crate::error::{SyntaxError, quoted};
+use crate::error::quoted;
 use crate::functions::signature::{Sort, signature};
 use crate::tree::{
     Access, Call, Collection, Expr, ExprKind, Literal, Projection, Query, Source, Span, Step,
 };
 use crate::walk;
-
-/// Checks the aggregates and groups of a query and of its subqueries.
-pub(super) fn check(query: &Query, text: &str) -> Result<(), SyntaxError> {
-    let mut findings = Findings::new(text);
-    of_query(query, true, &mut findings);
-    findings.outcome()
-}
 
 /// Whether a call makes one value of many rows.
 pub(crate) fn is_aggregate(call: &Call) -> bool {
@@ -56,20 +49,15 @@ pub(crate) fn meant<'q>(query: &'q Query, key: &'q Expr) -> &'q Expr {
     named.map_or(key, |item| &item.expr)
 }
 
+/// Checks the aggregates and groups of a query; those of its subqueries are theirs.
 /// `over_items`: its rows come from many items, not from what one has.
-fn of_query(query: &Query, over_items: bool, findings: &mut Findings<'_>) {
+pub(super) fn check(query: &Query, over_items: bool, findings: &mut Findings<'_>) {
     let arguments = walk::source_calls(query).flat_map(|call| &call.arguments);
     let keys = walk::sort_keys(query);
     for expr in arguments.chain(&query.filter).chain(&query.group_by).chain(keys) {
         if has_aggregate(expr) {
             let message = "An aggregate function can only be used in the SELECT clause.";
             findings.add_without_code(message, expr.span);
-        }
-        subqueries(expr, findings);
-    }
-    for (number, source) in query.sources.iter().enumerate() {
-        if let Collection::Subquery(query) = &source.collection {
-            of_query(query, over_items && number == 0, findings);
         }
     }
     let grouped =
@@ -83,19 +71,10 @@ fn of_query(query: &Query, over_items: bool, findings: &mut Findings<'_>) {
     }
     for expr in walk::selected(&query.projection) {
         aggregates(expr, over_items, findings);
-        subqueries(expr, findings);
         if grouped {
             groups.references(expr, findings);
         }
     }
-}
-
-/// Checks every subquery in an expression.
-fn subqueries(expr: &Expr, findings: &mut Findings<'_>) {
-    if let ExprKind::Subquery(_, query) = &expr.kind {
-        of_query(query, false, findings);
-    }
-    walk::parts(expr, &mut |part| subqueries(part, findings));
 }
 
 /// An aggregate over items is of plain values. One of what an item has may be of

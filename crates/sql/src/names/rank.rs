@@ -13,6 +13,8 @@ use crate::walk;
 
 /// So many scores are fused at most: a plan has all of them for each of them.
 const SCORES_MAX: usize = 16;
+/// One score alone needs no RRF.
+const SCORES_MIN: usize = 2;
 
 /// What a query is ranked by.
 pub(crate) struct Ranking<'q> {
@@ -36,13 +38,17 @@ pub(crate) fn ranking(order_by: &OrderBy) -> Option<Ranking<'_>> {
 }
 
 impl<'q> Names<'q> {
-    pub(super) fn rank(&mut self, query: &'q Query, order_by: &'q OrderBy) {
+    /// What does not go together with the clause.
+    pub(super) fn ranked_clauses(&mut self, query: &Query, order_by: &OrderBy) {
         let aggregates = walk::selected(&query.projection).any(has_aggregate);
         if query.distinct || !query.group_by.is_empty() || aggregates {
             let message = "DISTINCT, GROUP BY and aggregate functions are not allowed with the \
                            ORDER BY RANK clause.";
             self.findings.add_without_code(message, order_by.span);
         }
+    }
+
+    pub(super) fn rank(&mut self, order_by: &'q OrderBy) {
         let direction = order_by.keys.iter().any(|key| key.direction.is_some());
         if order_by.keys.len() > 1 || direction {
             let message = "The ORDER BY RANK clause takes one function call, without ASC or DESC. \
@@ -51,21 +57,23 @@ impl<'q> Names<'q> {
         }
         for key in &order_by.keys {
             match call_of(&key.expr) {
-                Some(call) if is_fusion(call) => self.fusion(call),
-                _ => self.score(&key.expr),
+                Some(call) if is_fusion(call) => self.fusion(call, order_by),
+                _ => self.score(&key.expr, order_by),
             }
         }
     }
 
-    fn fusion(&mut self, call: &'q Call) {
-        self.signature(call);
+    fn fusion(&mut self, call: &'q Call, order_by: &OrderBy) {
         let (scores, weights) = components(call);
         if scores.len() > SCORES_MAX {
             let message = format!("The RRF function takes at most {SCORES_MAX} scores.");
             return self.findings.add_without_code(message, call.name_span);
         }
+        if scores.len() < SCORES_MIN || scores.iter().any(|score| score_of(score).is_none()) {
+            return self.no_score(order_by);
+        }
         for score in scores {
-            self.score(score);
+            self.score(score, order_by);
         }
         let Some(weights) = weights else { return };
         if numbers(weights).is_none_or(|numbers| numbers.len() != scores.len()) {
@@ -73,19 +81,20 @@ impl<'q> Names<'q> {
                            When present, it must be a literal array of numbers, one for each of \
                            the component scores used for the RRF function. The length of this \
                            array must be the same as the number of the component scores.";
-            self.findings.add("SC2229", message, weights.span);
+            self.findings.add("SC2229", message, order_by.span);
         }
     }
 
-    fn score(&mut self, score: &'q Expr) {
-        if let Some(call) = score_of(score) {
-            self.signature(call);
-            call.arguments.iter().for_each(|argument| self.expr(argument));
-        } else {
-            let message = "The ORDER BY RANK clause must be followed by a VectorDistance and/or a \
-                           FullTextScore function call.";
-            self.findings.add("SC2221", message, score.span);
-        }
+    fn score(&mut self, score: &'q Expr, order_by: &OrderBy) {
+        let Some(call) = score_of(score) else { return self.no_score(order_by) };
+        call.arguments.iter().for_each(|argument| self.expr(argument));
+        self.signature(call);
+    }
+
+    fn no_score(&mut self, order_by: &OrderBy) {
+        let message = "The ORDER BY RANK clause must be followed by a VectorDistance and/or a \
+                       FullTextScore function call.";
+        self.findings.add("SC2221", message, order_by.span);
     }
 }
 

@@ -35,7 +35,8 @@ pub(super) fn number(number: impl Into<Number>) -> Expr {
 
 pub(super) fn call(name: &str, arguments: Vec<Expr>) -> Expr {
     let name = name.to_owned();
-    at(ExprKind::Call(Box::new(Call { udf: false, name, arguments, name_span: Span::default() })))
+    let (name_span, span) = (Span::default(), Span::default());
+    at(ExprKind::Call(Box::new(Call { udf: false, name, arguments, name_span, span })))
 }
 
 pub(super) fn item(expr: Expr, alias: &str) -> Item {

@@ -75,8 +75,7 @@ pub enum Fact {
 impl Program {
     /// What an item must have to be of any use.
     pub fn sieve(&self) -> Sieve {
-        let select = self.stages.first().map_or(&self.select, |stage| &stage.select);
-        Reader { program: self, places: Vec::new() }.select(select)
+        Reader { program: self, places: Vec::new() }.select(self.innermost())
     }
 
     /// Whether it has a filter.
@@ -150,18 +149,23 @@ pub(super) fn past(mut bytes: Vec<u8>) -> Vec<u8> {
 }
 
 /// Where a variable comes from, if an index can know it.
-type Place = Option<Vec<IndexStep>>;
+pub(super) type Place = Option<Vec<IndexStep>>;
 
-struct Reader<'p> {
+pub(super) struct Reader<'p> {
     program: &'p Program,
     /// Of the variables that are bound, the innermost last.
     places: Vec<Place>,
 }
 
-impl Reader<'_> {
-    /// What an item must have for a select to have a row.
-    fn select(&mut self, select: &Select) -> Sieve {
-        let before = self.places.len();
+impl<'p> Reader<'p> {
+    /// One that knows the sources of a select.
+    pub(super) fn over(program: &'p Program, select: &Select) -> Self {
+        let mut reader = Reader { program, places: Vec::new() };
+        reader.bind(select);
+        reader
+    }
+
+    fn bind(&mut self, select: &Select) {
         for source in &select.sources {
             let place = match source {
                 Source::Value(code) => self.place(code),
@@ -173,6 +177,12 @@ impl Reader<'_> {
             };
             self.places.push(place);
         }
+    }
+
+    /// What an item must have for a select to have a row.
+    fn select(&mut self, select: &Select) -> Sieve {
+        let before = self.places.len();
+        self.bind(select);
         let sieve = match &select.filter {
             Some(filter) if !select.negated => self.truth(filter, true),
             _ => Sieve::All,
@@ -182,7 +192,7 @@ impl Reader<'_> {
     }
 
     /// The path of what an expression stands for.
-    fn place(&self, code: &Code) -> Place {
+    pub(super) fn place(&self, code: &Code) -> Place {
         match code {
             Code::Field(field) => Some(self.program.fields.path(*field).iter().map(step).collect()),
             Code::Variable(outwards) => {
@@ -279,7 +289,7 @@ impl Reader<'_> {
         span(&path, operator, constant)
     }
 
-    fn called(&mut self, name: &str, arguments: &[Code]) -> Sieve {
+    pub(super) fn called(&mut self, name: &str, arguments: &[Code]) -> Sieve {
         let Some((first, rest)) = arguments.split_first() else { return Sieve::All };
         let constants: Option<Vec<&Value>> = rest.iter().map(Code::as_constant).collect();
         if let ("ARRAY_CONTAINS" | "_TRY_ARRAY_CONTAINS", Some(Value::Array(values)), [needle]) =

@@ -102,10 +102,10 @@ fn functions_are_known_and_get_their_arguments() {
     refused(&[
         ("SELECT BADFUNC(1)", "SC2005", "BADFUNC"),
         ("SELECT 1 FROM c JOIN t IN BADFUNC(c)", "SC2005", "BADFUNC"),
-        ("SELECT ABS()", "SC2050", "ABS"),
-        ("SELECT ARRAY_CONTAINS([])", "SC2050", "ARRAY_CONTAINS"),
-        ("SELECT concat('a')", "SC2050", "concat"),
-        ("SELECT COUNT()", "SC2050", "COUNT"),
+        ("SELECT ABS()", "SC2050", "ABS()"),
+        ("SELECT (ARRAY_CONTAINS([]))", "SC2050", "ARRAY_CONTAINS([])"),
+        ("SELECT concat('a')", "SC2050", "concat('a')"),
+        ("SELECT COUNT()", "SC2050", "COUNT()"),
     ]);
     let messages = [
         ("SELECT BADFUNC(1)", "'BADFUNC' is not a recognized built-in function name."),
@@ -146,9 +146,11 @@ fn options_of_vector_distance() {
         format!("SELECT VectorDistance([1], [1], true, {{searchListSizeMultiplier: {multiplier}}})")
     };
     taken(&[&query("1"), &query("100"), &query("@p")]);
-    for multiplier in ["0", "101", "0.5"] {
+    for multiplier in ["0", "101", "0.5", "-7"] {
         let error = error_of(&query(multiplier));
         assert_eq!(error.code, Some("SC2213"));
+        let options = query(multiplier).find('{').unwrap();
+        assert_eq!((error.start, error.end), (options, query(multiplier).len() - 1));
         let message = format!(
             "The 'searchListSizeMultiplier' value {multiplier} specified in the VectorDistance \
              function is outside the supported range. The value must be between 1 and 100."
@@ -260,6 +262,8 @@ fn what_is_joined_is_not_sorted_by() {
     taken(&[
         "SELECT t FROM c JOIN t IN c.t ORDER BY c.a",
         "SELECT r FROM (SELECT VALUE x FROM x) r ORDER BY r.a",
+        "SELECT r FROM (SELECT VALUE {a: x.b} FROM x) r ORDER BY r.a",
+        "SELECT r FROM (SELECT * FROM (SELECT x.a FROM x) y) r ORDER BY r.a.b",
         "SELECT a FROM c.a ORDER BY a.b",
         "SELECT 1 FROM c ORDER BY c.a[0]['b'][@p], c",
         "SELECT 1 FROM c ORDER BY VectorDistance(c.a, [1])",
@@ -267,20 +271,35 @@ fn what_is_joined_is_not_sorted_by() {
         "SELECT VALUE COUNT(1) FROM c JOIN t IN c.t ORDER BY t.a",
     ]);
     refused(&[
-        ("SELECT 1 FROM c ORDER BY c.a + 1", "2206", "c.a + 1"),
-        ("SELECT 1 FROM c ORDER BY c.a, LOWER(c.b)", "2206", "LOWER(c.b)"),
+        ("SELECT 1 FROM c ORDER BY c.a + 1", "2206", ""),
+        ("SELECT 1 FROM c ORDER BY c.a, LOWER(c.b)", "2206", ""),
         ("SELECT 1 FROM c ORDER BY c[c.a]", "SC2990", "c[c.a]"),
-        ("SELECT 1 FROM c ORDER BY @p", "2206", "@p"),
+        ("SELECT 1 FROM c ORDER BY @p", "2206", ""),
+        ("SELECT 1 FROM c ORDER BY FullTextContains(c.a, 'x')", "2206", ""),
+        ("SELECT 1 FROM c JOIN (SELECT VALUE MAX(c.a)) m ORDER BY m", "2206", ""),
+        ("SELECT 1 FROM c JOIN (SELECT VALUE c.a + 1) m ORDER BY c.b, m", "2206", ""),
+        ("SELECT 1 FROM c JOIN (SELECT c.a, 1 AS b) m ORDER BY m.b", "2206", ""),
+        ("SELECT 1 FROM c JOIN (SELECT c.a, 1 AS b) m ORDER BY m", "2206", ""),
+        ("SELECT 1 FROM c JOIN (SELECT VALUE [c.a]) m ORDER BY m[0]", "2206", ""),
+        ("SELECT 1 FROM c JOIN t IN c.t ORDER BY t.a, ABS(t.b)", "2206", ""),
+        ("SELECT 1 FROM c JOIN (SELECT VALUE 1) a JOIN (SELECT VALUE a) b ORDER BY b", "2206", ""),
+        ("SELECT 1 FROM c JOIN kv IN OBJECTTOARRAY(c.x) ORDER BY kv.k", "2206", ""),
+        ("SELECT 1 FROM (SELECT VALUE {a: c.a, n: 2} FROM c) r ORDER BY r.n", "2206", ""),
     ]);
     assert_eq!(
         error_of("SELECT 1 FROM c ORDER BY 1").body(),
-        r#"{"errors":[{"severity":"Error","location":{"start":25,"end":26},"code":2206,"message":"Unsupported ORDER BY clause. ORDER BY item expression could not be mapped to a document path."}]}"#
+        r#"{"errors":[{"severity":"Error","code":2206,"message":"Unsupported ORDER BY clause. ORDER BY item expression could not be mapped to a document path."}]}"#
     );
     let message = "Order-by over correlated collections is not supported.";
     refused_with(&[
         ("SELECT t FROM c JOIN t IN c.t ORDER BY t", message),
         ("SELECT t FROM c JOIN t IN c.t ORDER BY c.a, t.b", message),
         ("SELECT t FROM t IN c.t ORDER BY t.a", message),
+        ("SELECT t FROM c JOIN (SELECT DISTINCT VALUE x.y FROM x IN c.t) t ORDER BY t.a", message),
+        ("SELECT t FROM c JOIN (SELECT VALUE {x: [1], y: c.t}) t ORDER BY t.y.z", message),
+        ("SELECT t FROM c JOIN (SELECT c.a, c.b AS x FROM c) t ORDER BY t.x", message),
+        ("SELECT t FROM c JOIN (SELECT * FROM x IN c.t) t ORDER BY t.x", message),
+        ("SELECT r FROM (SELECT VALUE t FROM c JOIN t IN c.t) r ORDER BY r.a", message),
     ]);
 }
 
@@ -297,17 +316,28 @@ fn ranks() {
     ]);
     let weights = "SC2229";
     refused(&[
-        (&rank("ABS(1)"), "SC2221", "ABS(1)"),
-        (&rank(&format!("RRF({text}, ABS(1))")), "SC2221", "ABS(1)"),
-        (&rank(&format!("RRF({text}, c.a)")), "SC2221", "c.a"),
-        (&rank(&format!("RRF({text}, {vector}, [1])")), weights, "[1]"),
-        (&rank(&format!("RRF({text}, {vector}, [1, 'a'])")), weights, "[1, 'a']"),
-        (&rank(&format!("RRF({text}, {vector}, [1, @w])")), weights, "[1, @w]"),
-        (&rank("FullTextScore(c.t)"), "SC2050", "FullTextScore"),
-        (&format!("SELECT {text} FROM c"), "SC2240", "FullTextScore"),
-        (&format!("SELECT 1 FROM c WHERE {text} > 1"), "SC2240", "FullTextScore"),
-        (&format!("SELECT 1 FROM c ORDER BY {text}"), "SC2240", "FullTextScore"),
+        (&rank("FullTextScore(c.t)"), "SC2050", "FullTextScore(c.t)"),
+        (&format!("SELECT {text} FROM c"), "SC2240", text),
+        (&format!("SELECT 1 FROM c WHERE {text} > 1"), "SC2240", text),
+        (&format!("SELECT 1 FROM c ORDER BY {text}"), "SC2240", text),
+        (&format!("SELECT RRF({vector}, {vector}) FROM c"), "SC2005", "RRF"),
     ]);
+    // What the clause has instead of scores and weights is told of the whole clause.
+    for (call, code) in [
+        ("ABS(1)".to_owned(), "SC2221"),
+        (format!("RRF({text}, ABS(1))"), "SC2221"),
+        (format!("RRF({text}, c.a)"), "SC2221"),
+        (format!("RRF({text})"), "SC2221"),
+        (format!("RRF({text}, [1])"), "SC2221"),
+        ("RRF()".to_owned(), "SC2221"),
+        (format!("RRF({text}, {vector}, [1])"), weights),
+        (format!("RRF({text}, {vector}, [1, 'a'])"), weights),
+        (format!("RRF({text}, {vector}, [1, @w])"), weights),
+    ] {
+        let clause = format!("ORDER BY RANK {call}");
+        refused(&[(&rank(&call), code, &clause)]);
+        assert!(error_of(&rank(&call)).more.is_empty(), "{call}");
+    }
     let fused = |count: usize| rank(&format!("RRF({})", vec![text; count].join(", ")));
     taken(&[&fused(16)]);
     refused_with(&[(&fused(17), "The RRF function takes at most 16 scores.")]);
@@ -343,6 +373,74 @@ fn what_is_selected_has_names() {
         };
         assert_eq!(item_names(&items), names, "{list}");
     }
+}
+
+/// Everything that is wrong in a query: codes, and where in the text.
+fn all_of(query: &str) -> Vec<(&'static str, &str)> {
+    let first = error_of(query);
+    let more = first.more.clone();
+    let told = std::iter::once(first).chain(more);
+    told.map(|error| (error.code.unwrap_or("none"), &query[error.start..error.end])).collect()
+}
+
+#[test]
+fn all_that_is_wrong_is_told_from_the_inside_out() {
+    let (order, top, page) = ("SC2202", "SC2203", "SC2204");
+    for (query, expected) in [
+        // Of one subquery first ORDER BY, then TOP, then OFFSET.
+        (
+            "SELECT 1 FROM (SELECT TOP 2 VALUE c FROM c ORDER BY c.a, 1 OFFSET 3 LIMIT 4) d",
+            vec![(order, "ORDER BY c.a, 1"), (top, "TOP 2"), (page, "OFFSET 3 LIMIT 4")],
+        ),
+        // What is inside comes first, then what is beside it, then what is around it.
+        (
+            "SELECT 1 FROM (SELECT TOP 1 * FROM (SELECT TOP 2 * FROM c) a) b \
+             JOIN (SELECT TOP 3 VALUE 1) e WHERE EXISTS(SELECT TOP 4 1)",
+            vec![(top, "TOP 2"), (top, "TOP 1"), (top, "TOP 3"), (top, "TOP 4")],
+        ),
+        // With names, functions and groups.
+        (
+            "SELECT x, ABS(LOG()), c.b FROM (SELECT TOP 1 F(y) FROM c) r JOIN c IN r.s GROUP BY c.a",
+            vec![
+                ("SC2001", "y"),
+                ("SC2005", "F"),
+                (top, "TOP 1"),
+                ("SC2001", "x"),
+                ("SC2050", "LOG()"),
+                ("SC2102", "c.b"),
+            ],
+        ),
+        ("SELECT VALUE F(FullTextScore(c.a, 'x'), RRF(1)) FROM c", {
+            vec![("SC2240", "FullTextScore(c.a, 'x')"), ("SC2005", "RRF"), ("SC2005", "F")]
+        }),
+        // A ranked FROM clause is looked at from the outside in.
+        (
+            "SELECT 1 FROM (SELECT TOP 1 * FROM c) d JOIN t IN d.t \
+             ORDER BY RANK FullTextScore(t)",
+            vec![
+                ("SC2224", "(SELECT TOP 1 * FROM c) d JOIN t IN d.t"),
+                ("SC2225", "(SELECT TOP 1 * FROM c)"),
+                (top, "TOP 1"),
+                ("SC2223", "t IN d.t"),
+                ("SC2050", "FullTextScore(t)"),
+            ],
+        ),
+        (
+            "SELECT 1 FROM c WHERE EXISTS(SELECT TOP 1 1 FROM t IN c.t ORDER BY RANK F(x))",
+            vec![("SC2228", "ORDER BY RANK F(x)"), (top, "TOP 1")],
+        ),
+        ("SELECT *, 1 FROM c WHERE F(1)", vec![("SC1001", ",")]),
+        ("SELECT * FROM c JOIN d IN c.d GROUP BY e", vec![("SC2041", "*"), ("SC2001", "e")]),
+    ] {
+        assert_eq!(all_of(query), expected, "{query}");
+    }
+    // Sort keys, limits and what has no code are told of a query that is otherwise well.
+    let joins = " JOIN t IN c.t".repeat(11);
+    assert_eq!(all_of(&format!("SELECT F() FROM c{joins} ORDER BY 1")), [("SC2005", "F")]);
+    let error = error_of(&format!("SELECT 1 FROM c{joins} ORDER BY 1, 2"));
+    assert_eq!((error.code, error.more), (Some("SC3002"), vec![]));
+    let error = error_of("SELECT * FROM c JOIN t IN c.t JOIN c IN t.c ORDER BY 1, 2");
+    assert_eq!((error.code, error.more), (Some("2206"), vec![]));
 }
 
 #[test]
