@@ -1,7 +1,7 @@
 //! Plays a file of queries with the indexes that the service tells for them:
 //! `index-metrics.jsonl`, beside the file that `DAYFLY_QUERY_CASES` names. Each line is
 //! a JSON object with `query` and `metrics`, for a container with the policy that all
-//! have who ask for none, and the key `/Pk`.
+//! have who ask for none, and the key `/Pk`. Long names have a test of their own.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -39,6 +39,17 @@ fn metrics_of(server: &Server, query: &str) -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
+/// A server with such a container.
+fn server() -> Server {
+    let server = Server::new(Engine::Memory { slices: 4 }, Mode::default());
+    let container = json!({ "id": "c", "partitionKey": { "paths": ["/Pk"], "kind": "Hash" } });
+    for (link, body) in [("/dbs", json!({ "id": "d" })), ("/dbs/d/colls", container)] {
+        let answer = server.send("POST", link, &[], body.to_string().into_bytes(), "name");
+        assert_eq!(answer.status(), 201, "{:?}", answer.body());
+    }
+    server
+}
+
 #[test]
 fn known_index_metrics() {
     let Some(cases) = std::env::var_os("DAYFLY_QUERY_CASES") else {
@@ -50,12 +61,7 @@ fn known_index_metrics() {
         println!("There is no index-metrics.jsonl beside the known queries: none were run.");
         return;
     };
-    let server = Server::new(Engine::Memory { slices: 4 }, Mode::default());
-    let container = json!({ "id": "c", "partitionKey": { "paths": ["/Pk"], "kind": "Hash" } });
-    for (link, body) in [("/dbs", json!({ "id": "d" })), ("/dbs/d/colls", container)] {
-        let answer = server.send("POST", link, &[], body.to_string().into_bytes(), "name");
-        assert_eq!(answer.status(), 201, "{:?}", answer.body());
-    }
+    let server = server();
     let mut failures = Vec::new();
     let mut different = 0;
     for line in text.lines() {
@@ -72,4 +78,20 @@ fn known_index_metrics() {
     let count = text.lines().count();
     println!("{count} known index metrics were run, {different} differ on purpose.");
     assert!(failures.is_empty(), "{} are wrong:\n{}", failures.len(), failures.join("\n"));
+}
+
+#[test]
+fn long_names_are_told_in_full() {
+    let (long, longer) = ("n".repeat(9_000), "m".repeat(9_500));
+    let query = format!("SELECT * FROM c WHERE c.{long} = 0 AND c.{longer} > 0");
+    let single = [&long, &longer].map(|name| json!({ "IndexSpec": format!("/{name}/?") }));
+    let specs = [&long, &longer].map(|name| format!("/{name} ASC"));
+    let composite = json!([{ "IndexSpecs": specs, "IndexImpactScore": "High" }]);
+    assert_eq!(
+        metrics_of(&server(), &query),
+        json!({
+            "UtilizedIndexes": { "SingleIndexes": single, "CompositeIndexes": [] },
+            "PotentialIndexes": { "SingleIndexes": [], "CompositeIndexes": composite },
+        })
+    );
 }

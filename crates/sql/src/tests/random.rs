@@ -49,7 +49,13 @@ fn at(kind: ExprKind) -> Expr {
 
 fn call(expr: impl Strategy<Value = Expr>) -> impl Strategy<Value = Call> {
     (any::<bool>(), function(), prop::collection::vec(expr, 0..3)).prop_map(
-        |(udf, name, arguments)| Call { udf, name, arguments, name_span: Span::default(), span: Span::default() },
+        |(udf, name, arguments)| Call {
+            udf,
+            name,
+            arguments,
+            name_span: Span::default(),
+            span: Span::default(),
+        },
     )
 }
 
