@@ -40,6 +40,9 @@ use crate::tree::{
 };
 use crate::walk;
 
+/// So many sort keys are followed to what they stand for: no composite index has more.
+const SORT_KEYS_MAX: usize = 16;
+
 /// Checks the tree of a query that was read from `text`.
 pub fn check(query: &Query, text: &str) -> Result<(), SyntaxError> {
     let findings = Findings::new(text);
@@ -173,7 +176,7 @@ impl<'q> Names<'q> {
         if query.order_by.as_ref().is_some_and(|order_by| order_by.rank) {
             return;
         }
-        for key in walk::sort_keys(query) {
+        for key in walk::sort_keys(query).take(SORT_KEYS_MAX) {
             if self.findings.compiles() {
                 self.sort_key(query, key);
             }

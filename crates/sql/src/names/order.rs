@@ -31,8 +31,15 @@ struct Scope<'s, 'q> {
     outer: Option<&'s Scope<'s, 'q>>,
 }
 
-/// A property, or `None` for an element of an array.
-type Steps<'q> = Vec<Option<&'q str>>;
+/// A step of a path.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum To<'q> {
+    Property(&'q str),
+    /// One of an array.
+    Element,
+}
+
+type Steps<'q> = Vec<To<'q>>;
 
 /// What a key of a query stands for; `None`: no path.
 pub(super) fn stands_for(query: &Query, key: &Expr) -> Option<Stands> {
@@ -51,7 +58,7 @@ impl<'q> Scope<'_, 'q> {
             }
             ExprKind::Object(members) => {
                 let (first, rest) = steps.split_first()?;
-                let member = members.iter().rev().find(|(name, _)| Some(name.as_str()) == *first);
+                let member = members.iter().rev().find(|(name, _)| *first == To::Property(name));
                 self.expr(&member?.1, rest.to_vec())
             }
             _ => None,
@@ -59,8 +66,8 @@ impl<'q> Scope<'_, 'q> {
     }
 
     fn name(&self, name: &str, steps: Steps<'q>) -> Option<Stands> {
-        let sources = self.query.sources.iter().take(self.seen);
-        let named = sources.enumerate().filter(|(_, source)| name_of(source) == Some(name)).last();
+        let mut sources = self.query.sources.iter().enumerate().take(self.seen);
+        let named = sources.rfind(|(_, source)| name_of(source) == Some(name));
         match (named, self.outer) {
             (Some((number, source)), _) => self.source(number, source, steps),
             (None, Some(outer)) => outer.name(name, steps),
@@ -71,7 +78,7 @@ impl<'q> Scope<'_, 'q> {
 
     fn source(&self, number: usize, source: &'q Source, steps: Steps<'q>) -> Option<Stands> {
         let each = matches!(source.binding, Binding::Each(_));
-        let element: Steps<'q> = if each { vec![None] } else { Vec::new() };
+        let element: Steps<'q> = if each { vec![To::Element] } else { Vec::new() };
         let before = Scope { seen: number, ..*self };
         let found = match &source.collection {
             Collection::Path { root, steps: own } => {
@@ -95,7 +102,7 @@ impl<'q> Scope<'_, 'q> {
             Projection::Items(items) => {
                 let (first, rest) = steps.split_first()?;
                 let names = item_names(items);
-                let at = names.iter().rposition(|name| Some(name.as_str()) == *first)?;
+                let at = names.iter().rposition(|name| *first == To::Property(name))?;
                 self.expr(&items.get(at)?.expr, rest.to_vec())
             }
         }
@@ -103,20 +110,20 @@ impl<'q> Scope<'_, 'q> {
 }
 
 /// A step that is the same for all items.
-fn access(access: &Access) -> Option<Option<&str>> {
+fn access(access: &Access) -> Option<To<'_>> {
     match access {
-        Access::Member(name) => Some(Some(name)),
+        Access::Member(name) => Some(To::Property(name)),
         Access::Index(index) => match &index.kind {
-            ExprKind::Literal(Literal::String(name)) => Some(Some(name)),
-            ExprKind::Literal(_) | ExprKind::Parameter(_) => Some(None),
+            ExprKind::Literal(Literal::String(name)) => Some(To::Property(name)),
+            ExprKind::Literal(_) | ExprKind::Parameter(_) => Some(To::Element),
             _ => None,
         },
     }
 }
 
-fn step(step: &Step) -> Option<&str> {
+fn step(step: &Step) -> To<'_> {
     match step {
-        Step::Member(name) | Step::Property(name) => Some(name),
-        Step::Index(_) => None,
+        Step::Member(name) | Step::Property(name) => To::Property(name),
+        Step::Index(_) => To::Element,
     }
 }

@@ -66,7 +66,9 @@ impl Uses<'_> {
             Code::Unary(_, operand) => self.code(operand),
             Code::Chain(first, rest) => {
                 self.code(first);
-                rest.iter().for_each(|(_, code)| self.code(code));
+                for (_, code) in rest {
+                    self.code(code);
+                }
             }
             Code::Conditional(operands) => self.codes(operands.as_slice()),
             _ => {}
@@ -74,7 +76,9 @@ impl Uses<'_> {
     }
 
     fn codes(&mut self, codes: &[Code]) {
-        codes.iter().for_each(|code| self.code(code));
+        for code in codes {
+            self.code(code);
+        }
     }
 
     fn sieve(&mut self, sieve: Sieve) {
@@ -82,7 +86,9 @@ impl Uses<'_> {
             Sieve::All | Sieve::Nothing => {}
             Sieve::Span(span) => self.add(span.path),
             Sieve::And(members) | Sieve::Or(members) => {
-                members.into_iter().for_each(|member| self.sieve(member));
+                for member in members {
+                    self.sieve(member);
+                }
             }
         }
     }
