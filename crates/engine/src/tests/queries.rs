@@ -54,6 +54,10 @@ const WHOLE: usize = 1000;
 /// About how many pages a query is asked in, at most.
 const PAGES: usize = 12;
 
+/// After so many pages nothing is written between them any more: in the order of `_ts`
+/// each write is ahead, and a query need not come to its end while there are some.
+const MOVED_PAGES: usize = 100;
+
 /// How many queries are told of in one line of progress.
 const PROGRESS: u64 = 10_000;
 
@@ -277,7 +281,7 @@ fn ask_while_moving(world: &mut World, random: &mut Random) -> Outcome {
     let mut moved = false;
     let mut rows = Vec::new();
     let mut continuation = None;
-    loop {
+    for number in 0.. {
         let limit = limit + usize::try_from(random.below(8)).unwrap();
         let (page, next) = match world.page(side, &query, &piece, limit, continuation) {
             Err(why) if moved && must_start_again(&why) => return Ok(()),
@@ -287,6 +291,9 @@ fn ask_while_moving(world: &mut World, random: &mut Random) -> Outcome {
         continuation = next;
         if continuation.is_none() {
             break;
+        }
+        if number >= MOVED_PAGES {
+            continue;
         }
         for _ in 0..random.below(6) {
             world.step(random);
