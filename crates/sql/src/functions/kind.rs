@@ -1,7 +1,8 @@
 //! What a value is: `IS_ARRAY`, `IS_STRING` and the like.
 //!
 //! They see undefined too, and say false of it: their answer is always true or
-//! false.
+//! false. `IS_BOOLEAN` is not documented: the Java SDK asks so when it goes on in a
+//! sorted answer.
 
 use dayfly_model::value::{Type, Value};
 
@@ -10,6 +11,7 @@ use super::{Arguments, Body, Family};
 pub(super) const FUNCTIONS: &Family = &[
     ("IS_ARRAY", Body::Seeing(|a| is(a, |value| value.kind() == Type::Array))),
     ("IS_BOOL", Body::Seeing(|a| is(a, |value| value.kind() == Type::Bool))),
+    ("IS_BOOLEAN", Body::Seeing(|a| is(a, |value| value.kind() == Type::Bool))),
     ("IS_DEFINED", Body::Seeing(|a| is(a, Value::is_defined))),
     ("IS_FINITE_NUMBER", Body::Seeing(|a| is(a, is_finite))),
     ("IS_INTEGER", Body::Seeing(|a| is(a, |value| value.as_integer().is_some()))),

@@ -213,6 +213,7 @@ static ALL: &[Signature] = &[
     // Types.
     scalar("IS_ARRAY", 1, 1),
     scalar("IS_BOOL", 1, 1),
+    scalar("IS_BOOLEAN", 1, 1),
     scalar("IS_DEFINED", 1, 1),
     scalar("IS_FINITE_NUMBER", 1, 1),
     scalar("IS_INTEGER", 1, 1),
@@ -238,8 +239,8 @@ mod tests {
         assert_eq!(names.len(), ALL.len());
         assert!(names.iter().all(|name| *name == name.to_ascii_uppercase()));
         assert!(ALL.iter().all(|known| known.least <= known.most));
-        // What is documented, three more aggregates and four for plans.
-        assert_eq!(ALL.len(), 136 + 3 + 4);
+        // What is documented, three more aggregates, four for plans, and `IS_BOOLEAN`.
+        assert_eq!(ALL.len(), 136 + 3 + 4 + 1);
     }
 
     #[test]

@@ -267,7 +267,7 @@ impl Reader<'_> {
     fn call(&self, call: &Call) -> Set {
         match call.arguments.as_slice() {
             [value] if is(call, "IS_NULL") => self.one_of(value, &[Value::Null]),
-            [value] if is(call, "IS_BOOL") => {
+            [value] if is(call, "IS_BOOL") || is(call, "IS_BOOLEAN") => {
                 self.one_of(value, &[Value::Bool(false), Value::Bool(true)])
             }
             [list, value] if is(call, "ARRAY_CONTAINS") || is(call, "_TRY_ARRAY_CONTAINS") => {

@@ -319,7 +319,7 @@ impl<'p> Reader<'p> {
             }
             ("IS_DEFINED", []) => Sieve::Span(defined(&path)),
             ("IS_NULL", []) => Sieve::Span(Span::of_type(&path, Type::Null)),
-            ("IS_BOOL", []) => Sieve::Span(Span::of_type(&path, Type::Bool)),
+            ("IS_BOOL" | "IS_BOOLEAN", []) => Sieve::Span(Span::of_type(&path, Type::Bool)),
             ("IS_NUMBER", []) => Sieve::Span(Span::of_type(&path, Type::Number)),
             ("IS_STRING", []) => Sieve::Span(Span::of_type(&path, Type::String)),
             ("IS_ARRAY", []) => Sieve::Span(Span::of_type(&path, Type::Array)),

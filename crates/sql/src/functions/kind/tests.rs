@@ -5,8 +5,8 @@ use super::FUNCTIONS;
 const TRUE_OF: &[(&str, &[&str])] = &[
     ("undefined", &[]),
     ("null", &["IS_DEFINED", "IS_NULL", "IS_PRIMITIVE"]),
-    ("true", &["IS_BOOL", "IS_DEFINED", "IS_PRIMITIVE"]),
-    ("false", &["IS_BOOL", "IS_DEFINED", "IS_PRIMITIVE"]),
+    ("true", &["IS_BOOL", "IS_BOOLEAN", "IS_DEFINED", "IS_PRIMITIVE"]),
+    ("false", &["IS_BOOL", "IS_BOOLEAN", "IS_DEFINED", "IS_PRIMITIVE"]),
     ("15", INTEGER),
     ("-0.0", INTEGER),
     ("2.0", INTEGER),
