@@ -162,9 +162,14 @@ impl Api {
         path: &str,
         segments: &[Cow<'_, str>],
     ) -> Result<()> {
+        let resolved = route::resolved(segments, request.query);
+        let (path, segments) = match &resolved {
+            Some(path) => (path.as_ref(), Cow::Owned(route::segments(path)?)),
+            None => (path, Cow::Borrowed(segments)),
+        };
         let (wall, access) = ((self.settings.wall)(), request.access()?);
         let verify =
-            |now| self.keys.verify(request.method, path, segments, &request.headers, access, now);
+            |now| self.keys.verify(request.method, path, &segments, &request.headers, access, now);
         verify(wall).or_else(|refused| {
             // When our clock has jumped, clients on other machines are right.
             let clock = self.engine.glance();

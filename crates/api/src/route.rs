@@ -55,6 +55,12 @@ fn decode(segment: &str) -> Result<Cow<'_, str>> {
     })
 }
 
+/// What addresses are asked for: clients sign that path, not the one they send.
+pub(crate) fn resolved<'q>(segments: &[Cow<'_, str>], query: &'q str) -> Option<Cow<'q, str>> {
+    let asked = query.split('&').find_map(|part| part.strip_prefix("$resolveFor="))?;
+    segments.first().filter(|first| *first == "addresses").and_then(|_| decode(asked).ok())
+}
+
 /// No path has more segments.
 const SEGMENTS_MAX: usize = 16;
 

@@ -179,6 +179,12 @@ fn token(method: &str, path: &str, date: &str, sign: &str) -> String {
         };
         return format!("Bearer {key}");
     }
+    // Addresses are signed as what they are for.
+    let resolved = path.split_once("$resolveFor=").map(|(_, asked)| {
+        let asked = asked.split('&').next().unwrap_or_default();
+        percent_encoding::percent_decode_str(asked).decode_utf8_lossy()
+    });
+    let path = resolved.as_deref().unwrap_or(path);
     let written = |part| match sign {
         "raw" => Cow::Borrowed(part),
         _ => percent_encoding::percent_decode_str(part).decode_utf8_lossy(),
