@@ -1,0 +1,89 @@
+package dayfly;
+
+import static dayfly.Json.item;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.List;
+
+import com.azure.cosmos.CosmosContainer;
+import com.azure.cosmos.CosmosException;
+import com.azure.cosmos.models.CosmosBatch;
+import com.azure.cosmos.models.CosmosBulkOperations;
+import com.azure.cosmos.models.CosmosChangeFeedRequestOptions;
+import com.azure.cosmos.models.CosmosPatchOperations;
+import com.azure.cosmos.models.CosmosStoredProcedureProperties;
+import com.azure.cosmos.models.FeedRange;
+import com.azure.cosmos.models.ThroughputProperties;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import org.junit.jupiter.api.Test;
+
+/** What is not there yet says so. Each of these fails when its feature comes. */
+class NotYetTest extends OverHttpAndHttps {
+    private CosmosContainer container() {
+        CosmosContainer container = makeContainer();
+        container.createItem(item("{id: 'a', pk: 'x', n: 1}"));
+        return container;
+    }
+
+    private static void assertSaysSo(CosmosException error) {
+        assertTrue(error.getMessage().contains("is not supported by dayfly yet."), error.getMessage());
+    }
+
+    @Test
+    void patch() {
+        CosmosContainer container = container();
+        var add = CosmosPatchOperations.create().add("/colour", "red");
+        assertSaysSo(refused(501, () -> container.patchItem("a", X, add, ObjectNode.class)));
+        assertEquals(1, find(container, "a", X).get("n").asInt());
+    }
+
+    @Test
+    void batch() {
+        CosmosContainer container = container();
+        CosmosBatch batch = CosmosBatch.createCosmosBatch(X);
+        batch.createItemOperation(item("{id: 'b', pk: 'x'}"));
+        assertSaysSo(refused(501, () -> container.executeCosmosBatch(batch)));
+        assertEquals(List.of("a"), ids(container));
+    }
+
+    @Test
+    void bulk() {
+        CosmosContainer container = container();
+        var create = CosmosBulkOperations.getCreateItemOperation(item("{id: 'b', pk: 'x'}"), X);
+        var answer = container.executeBulkOperations(List.of(create)).iterator().next();
+        var error = assertInstanceOf(CosmosException.class, answer.getException());
+        assertEquals(501, error.getStatusCode());
+        assertSaysSo(error);
+        assertEquals(List.of("a"), ids(container));
+    }
+
+    @Test
+    void theChangeFeed() {
+        CosmosContainer container = container();
+        var all = CosmosChangeFeedRequestOptions.createForProcessingFromBeginning(FeedRange.forFullRange());
+        assertSaysSo(refused(501, () -> container.queryChangeFeed(all, ObjectNode.class).stream().count()));
+    }
+
+    @Test
+    void deleteByPartitionKey() {
+        CosmosContainer container = container();
+        assertSaysSo(refused(501, () -> container.deleteAllItemsByPartitionKey(X, null)));
+        assertEquals(List.of("a"), ids(container));
+    }
+
+    @Test
+    void anotherThroughput() {
+        CosmosContainer container = container();
+        var more = ThroughputProperties.createManualThroughput(1000);
+        assertSaysSo(refused(501, () -> container.replaceThroughput(more)));
+    }
+
+    @Test
+    void storedProcedures() {
+        CosmosContainer container = container();
+        var procedure = new CosmosStoredProcedureProperties("p", "function () {}");
+        assertSaysSo(refused(501, () -> container.getScripts().createStoredProcedure(procedure)));
+    }
+}
