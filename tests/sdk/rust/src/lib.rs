@@ -119,9 +119,16 @@ impl World {
         create_wide_container(&self.database, properties()).await
     }
 
+    pub fn endpoint(&self) -> String {
+        self.station.server.endpoint(self.station.scheme)
+    }
+
+    pub fn key(&self) -> &str {
+        &self.station.server.key
+    }
+
     pub async fn connect_with_key(&self, key: &str) -> Result<CosmosClient, CosmosError> {
-        let station = self.station;
-        connect(&station.server.endpoint(station.scheme), key).await
+        connect(&self.endpoint(), key).await
     }
 
     /// Runs `body` with a server of its own, which has its data in `folder` and is

@@ -8,4 +8,5 @@ mod partition_keys;
 mod queries;
 mod query_pages;
 mod resources;
+mod sample;
 mod ttl;
