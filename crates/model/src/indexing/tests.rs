@@ -20,7 +20,7 @@ fn paths_and_their_echo() {
         (r#"{"includedPaths":[{"path":"/*"}]}"#, default),
         (
             r#"{"includedPaths":[{"path":"/","indexes":[{"kind":"Hash","dataType":"Number","precision":2}]}]}"#,
-            default,
+            r#"{"indexingMode":"consistent","automatic":true,"includedPaths":[{"path":"/*","indexes":[{"kind":"Hash","dataType":"Number","precision":2}]}],"excludedPaths":[{"path":"/\"_etag\"/?"}]"#,
         ),
         (
             r#"{"includedPaths":[{"path":"/*"}],"excludedPaths":[{"path":"/\"systemMetadata\"/*"}]}"#,
