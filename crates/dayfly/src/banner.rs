@@ -77,7 +77,8 @@ mod tests {
     fn banner(arguments: &str, address: &str) -> String {
         let arguments = std::iter::once("dayfly").chain(arguments.split_whitespace());
         let settings = Config::try_parse_from(arguments).unwrap().check().unwrap();
-        text(&settings, (address.parse().unwrap(), settings.compute_listen))
+        let compute = settings.compute_listen.map(|place| ([127, 0, 0, 1], place.port()).into());
+        text(&settings, (address.parse().unwrap(), compute))
     }
 
     #[test]

@@ -9,7 +9,6 @@
 //! what to do.
 
 use std::ffi::OsString;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use base64::Engine as _;
@@ -18,6 +17,7 @@ use clap::builder::BoolishValueParser;
 use clap::{CommandFactory as _, Parser, ValueEnum};
 use rustls::pki_types::ServerName;
 
+use crate::address::Listen;
 use crate::command::Command;
 use crate::limits::Limits;
 use crate::memory::{self, MIB};
@@ -46,7 +46,7 @@ pub(crate) const LOG_VARIABLE: &str = "DAYFLY_LOG";
 /// A document database with time to live that speaks the Azure Cosmos DB for
 /// NoSQL REST API.
 ///
-/// Without arguments it serves http and https on 127.0.0.1:8081 and keeps its
+/// Without arguments it serves http and https on localhost:8081 and keeps its
 /// data in ./dayfly-data. With a command it asks a server that runs, and ends.
 /// Every option can be set by the environment variable
 /// shown with it; `DAYFLY_LOG` says what to log (error, warn, info, debug).
@@ -58,14 +58,16 @@ pub(crate) struct Config {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
 
-    /// Where to listen. Port 0 takes a free port, which is printed.
-    #[arg(long, env = "DAYFLY_LISTEN", default_value = "127.0.0.1:8081", value_name = "IP:PORT")]
-    pub(crate) listen: SocketAddr,
+    /// Where to listen: a port of this machine, such as 8082 or localhost:8082; an
+    /// address of a network, such as 10.0.0.5:8082; or :8082, which is every
+    /// address. Port 0 takes a free port, which is printed.
+    #[arg(long, env = "DAYFLY_LISTEN", default_value = "localhost:8081", value_name = "[IP:]PORT")]
+    pub(crate) listen: Listen,
 
     /// A second address for the same server [default: none]. Emulators have a
     /// "compute gateway" on port 8903, which tests of some SDKs ask for.
-    #[arg(long, env = "DAYFLY_COMPUTE_LISTEN", value_name = "IP:PORT")]
-    pub(crate) compute_listen: Option<SocketAddr>,
+    #[arg(long, env = "DAYFLY_COMPUTE_LISTEN", value_name = "[IP:]PORT")]
+    pub(crate) compute_listen: Option<Listen>,
 
     /// The folder for the data [default: ./dayfly-data].
     #[arg(long, env = "DAYFLY_DATA", value_name = "DIR")]
@@ -177,8 +179,8 @@ pub(crate) enum ClearText {
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 #[derive(Clone, Debug)]
 pub(crate) struct Checked {
-    pub(crate) listen: SocketAddr,
-    pub(crate) compute_listen: Option<SocketAddr>,
+    pub(crate) listen: Listen,
+    pub(crate) compute_listen: Option<Listen>,
     /// Whether only this machine can connect, to any of the addresses.
     pub(crate) loopback: bool,
     pub(crate) place: Place,
@@ -203,7 +205,7 @@ pub(crate) struct Checked {
 
 impl Checked {
     /// Where the server listens.
-    pub(crate) fn addresses(&self) -> impl Iterator<Item = SocketAddr> {
+    pub(crate) fn places(&self) -> impl Iterator<Item = Listen> {
         std::iter::once(self.listen).chain(self.compute_listen)
     }
 }
@@ -253,9 +255,9 @@ impl Config {
     }
 
     /// The first address that other machines can connect to.
-    fn network_address(&self) -> Option<SocketAddr> {
-        let mut addresses = std::iter::once(self.listen).chain(self.compute_listen);
-        addresses.find(|address| !address.ip().to_canonical().is_loopback())
+    fn network_address(&self) -> Option<Listen> {
+        let mut places = std::iter::once(self.listen).chain(self.compute_listen);
+        places.find(|place| !place.is_loopback())
     }
 
     fn check_addresses(&self) -> Result<(), String> {
@@ -268,7 +270,7 @@ impl Config {
         Ok(())
     }
 
-    fn check_keys(&self, network: Option<SocketAddr>) -> Result<(), String> {
+    fn check_keys(&self, network: Option<Listen>) -> Result<(), String> {
         let well_known = BASE64.decode(WELL_KNOWN_KEY).ok();
         let key = self.key.as_deref().map(|key| decode("--key", key)).transpose()?;
         let read_only =
@@ -280,7 +282,7 @@ impl Config {
             return Err(format!(
                 "The key that every emulator uses is known to everybody and is refused on the \
                  network address {address}: give a key of your own with --key, or listen on \
-                 127.0.0.1."
+                 localhost."
             ));
         }
         if read_only == key {

@@ -1,15 +1,16 @@
 //! The door: who comes in, how many, and how it is closed.
 //!
 //! The server listens on one port for everything, or on two that are the same but
-//! for their number; what a client speaks is found out per connection. When the limit is reached the next connection is
-//! accepted and closed at once: its client learns of it now, where one that
+//! for their number, each on one address or on both of loopback; what a client speaks is
+//! found out per connection. When the limit is reached the next connection is accepted
+//! and closed at once: its client learns of it now, where one that
 //! waits in the queue of the system would wait for ever. Connections that do
 //! nothing useful leave within seconds, so the place is not lost for long.
 
 use std::collections::HashMap;
 use std::future::{Future, poll_fn};
 use std::io;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,6 +21,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 
+use crate::address::Listen;
 use crate::config::Checked;
 use crate::connection::{Host, serve};
 use crate::signals::Signals;
@@ -28,51 +30,128 @@ use crate::signals::Signals;
 /// have as many files open as we may. Without it the loop would spin.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
+/// How often a free port is looked for that is free on both loopback addresses.
+const FREE_PORT_TRIES: u32 = 32;
+
 /// Where connections come in.
 pub(crate) struct Doors {
-    main: TcpListener,
-    compute: Option<TcpListener>,
+    /// None is empty.
+    main: Vec<TcpListener>,
+    compute: Vec<TcpListener>,
+    /// The one that is looked at first, in turn.
+    turn: usize,
 }
 
 impl Doors {
-    /// Opens all of them, or says which cannot be opened.
+    /// Opens all of them, or says which cannot be opened. Clients that come before the
+    /// server has started wait for it.
     pub(crate) async fn open(settings: &Checked) -> Result<Doors, String> {
-        let main = bind(settings.listen).await?;
+        let main = open(settings.listen, "--listen").await?;
         let compute = match settings.compute_listen {
-            Some(address) => Some(bind(address).await?),
-            None => None,
+            Some(place) => open(place, "--compute-listen").await?,
+            None => Vec::new(),
         };
-        Ok(Doors { main, compute })
+        Ok(Doors { main, compute, turn: 0 })
     }
 
     /// The main address, and that of the compute gateway.
     pub(crate) fn addresses(&self) -> io::Result<(SocketAddr, Option<SocketAddr>)> {
-        let compute = self.compute.as_ref().map(TcpListener::local_addr).transpose()?;
-        Ok((self.main.local_addr()?, compute))
+        let main = self.main.first().ok_or(io::ErrorKind::AddrNotAvailable)?;
+        let compute = self.compute.first().map(TcpListener::local_addr).transpose()?;
+        Ok((main.local_addr()?, compute))
     }
 
-    /// The next connection. Who comes by one door does not wait for the other.
-    async fn accept(&self) -> io::Result<TcpStream> {
-        let Some(compute) = &self.compute else {
-            return self.main.accept().await.map(|(stream, _)| stream);
-        };
-        let (stream, _) = tokio::select! {
-            accepted = self.main.accept() => accepted,
-            accepted = compute.accept() => accepted,
-        }?;
-        Ok(stream)
+    /// The next connection. Who comes by one door does not wait for the others, which
+    /// are looked at in turn.
+    async fn accept(&mut self) -> io::Result<TcpStream> {
+        poll_fn(|cx| {
+            let count = self.main.len() + self.compute.len();
+            self.turn = self.turn.wrapping_add(1);
+            let doors = self.main.iter().chain(&self.compute).cycle();
+            for door in doors.skip(self.turn % count.max(1)).take(count) {
+                if let Poll::Ready(accepted) = door.poll_accept(cx) {
+                    return Poll::Ready(accepted.map(|(stream, _)| stream));
+                }
+            }
+            Poll::Pending
+        })
+        .await
     }
 }
 
-async fn bind(address: SocketAddr) -> Result<TcpListener, String> {
-    let bound = TcpListener::bind(address).await;
-    bound.map_err(|error| format!("{address} cannot be listened on: {error}."))
+/// Opens the doors of one place, which was given with `flag`.
+async fn open(place: Listen, flag: &str) -> Result<Vec<TcpListener>, String> {
+    match place {
+        Listen::One(address) => bind(address).await.map(|door| vec![door]),
+        Listen::Every(port) => {
+            let every = SocketAddr::from((Ipv6Addr::UNSPECIFIED, port));
+            match bind(every).await {
+                Err(refused) if is_absent(&refused.error) => {
+                    bind((Ipv4Addr::UNSPECIFIED, port).into()).await
+                }
+                bound => bound,
+            }
+            .map(|door| vec![door])
+        }
+        Listen::Loopback(port) => both(port).await,
+    }
+    .map_err(|refused| refused.sentence(flag))
+}
+
+/// Both loopback addresses, with the same port.
+async fn both(port: u16) -> Result<Vec<TcpListener>, Refused> {
+    let mut tries = if port == 0 { FREE_PORT_TRIES } else { 1 };
+    loop {
+        tries -= 1;
+        let first = bind((Ipv4Addr::LOCALHOST, port).into()).await?;
+        let second = match first.local_addr() {
+            Ok(address) => bind((Ipv6Addr::LOCALHOST, address.port()).into()).await,
+            Err(error) => {
+                return Err(Refused { address: (Ipv4Addr::LOCALHOST, port).into(), error });
+            }
+        };
+        match second {
+            Ok(second) => return Ok(vec![first, second]),
+            Err(refused) if is_absent(&refused.error) => return Ok(vec![first]),
+            Err(_) if tries > 0 => {}
+            Err(refused) => return Err(refused),
+        }
+    }
+}
+
+/// Whether the machine has no such address, or no addresses of this version at all.
+fn is_absent(error: &io::Error) -> bool {
+    let no_version = Some(rustix::io::Errno::AFNOSUPPORT.raw_os_error());
+    error.kind() == io::ErrorKind::AddrNotAvailable || error.raw_os_error() == no_version
+}
+
+/// An address that cannot be listened on.
+struct Refused {
+    address: SocketAddr,
+    error: io::Error,
+}
+
+impl Refused {
+    fn sentence(self, flag: &str) -> String {
+        let Refused { address, error } = self;
+        if error.kind() == io::ErrorKind::AddrInUse {
+            return format!(
+                "{address} cannot be listened on: another program does. Stop it, or give another \
+                 port with {flag}."
+            );
+        }
+        format!("{address} cannot be listened on: {error}.")
+    }
+}
+
+async fn bind(address: SocketAddr) -> Result<TcpListener, Refused> {
+    TcpListener::bind(address).await.map_err(|error| Refused { address, error })
 }
 
 /// Takes connections until a signal comes, then lets the requests that run
 /// come to their end, for a limited time or until the next signal. Queries that have
 /// not ended by then are told to, and their clients learn of it.
-pub(crate) async fn listen(doors: Doors, host: Arc<Host>, signals: &mut Signals) {
+pub(crate) async fn listen(mut doors: Doors, host: Arc<Host>, signals: &mut Signals) {
     let house = Arc::new(House::new(host.limits.max_connections));
     loop {
         tokio::select! {

@@ -5,6 +5,7 @@
 //! request begins in `listen`, goes through `connection` to `request`, and
 //! leaves this crate for `dayfly_api`.
 
+mod address;
 mod answers;
 mod background;
 mod banner;
@@ -22,7 +23,6 @@ mod tls;
 mod wire;
 
 use std::io::{self, IsTerminal as _, Write as _};
-use std::net::IpAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -42,6 +42,7 @@ use tracing_subscriber::EnvFilter;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+use crate::address::Listen;
 use crate::answers::Answers;
 use crate::background::{Background, PERIOD};
 use crate::config::{Checked, Config, Durability, LOG_VARIABLE, Place};
@@ -110,6 +111,10 @@ fn log_to_stderr() -> Result<(), String> {
 /// Opens everything, serves until told to stop, and closes everything.
 fn run(settings: &Checked) -> Result<(), String> {
     raise_file_limit();
+    let runtime = runtime()?;
+    // Where the port is taken no folder is made: whoever mistook the port has nothing
+    // to clear away.
+    let doors = runtime.block_on(Doors::open(settings))?;
     let store = open_store(settings)?;
     let engine_settings = EngineSettings {
         strict: settings.strict,
@@ -133,8 +138,7 @@ fn run(settings: &Checked) -> Result<(), String> {
     })?;
     let recount = Recount::start(Arc::clone(&engine))?;
 
-    let runtime = runtime()?;
-    let served = runtime.block_on(serve(settings, api, tls, &engine));
+    let served = runtime.block_on(serve(settings, doors, api, tls, &engine));
     runtime.shutdown_background();
     let served = served.map(drop);
     drop((recount, tick));
@@ -142,16 +146,16 @@ fn run(settings: &Checked) -> Result<(), String> {
     served.and(closed)
 }
 
-/// Listens, says so, and serves until a signal comes. The purge starts when the
+/// Says where it listens, and serves until a signal comes. The purge starts when the
 /// server has; it is returned, since to end it may take a moment.
 async fn serve(
     settings: &Checked,
+    doors: Doors,
     api: Api,
     tls: Tls,
     engine: &Arc<Engine>,
 ) -> Result<Background, String> {
     let mut signals = Signals::new()?;
-    let doors = Doors::open(settings).await?;
     let addresses = doors.addresses().map_err(|error| format!("No address is known: {error}."))?;
     let host = Arc::new(Host {
         answers: Arc::new(Answers::new(Arc::clone(api.edge()))),
@@ -217,7 +221,7 @@ fn open_store(settings: &Checked) -> Result<Arc<dyn Store>, String> {
 }
 
 fn open_tls(settings: &Checked) -> Result<Tls, String> {
-    let names = tls::names(settings.addresses().map(|address| address.ip()), &settings.tls_names);
+    let names = tls::names(settings.places().filter_map(Listen::ip), &settings.tls_names);
     tls::prepare(&settings.tls_home, &names, SystemWall.seconds())
 }
 
@@ -232,19 +236,13 @@ fn open_api(
             primary_key: settings.primary_key.clone(),
             read_only_key: settings.read_only_key.clone(),
             loopback: settings.loopback,
-            on_ipv4: settings.addresses().all(|address| is_on_ipv4(address.ip())),
+            on_ipv4: settings.places().all(Listen::is_on_ipv4),
             admin_public: settings.admin_public,
             certificate_pem: Some(certificate_pem),
             wall: Box::new(|| Timestamp(SystemWall.seconds())),
         },
     )
     .map_err(|error| error.message)
-}
-
-/// Whether who listens on `address` can be found at 127.0.0.1. All addresses of
-/// version 6 are, where the system does not say otherwise, those of version 4 too.
-fn is_on_ipv4(address: IpAddr) -> bool {
-    address.is_unspecified() || address.to_canonical().is_ipv4()
 }
 
 fn runtime() -> Result<Runtime, String> {

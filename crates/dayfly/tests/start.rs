@@ -11,7 +11,7 @@ mod common;
 
 use std::net::TcpStream;
 
-use common::{OWN_KEY, Server, dayfly, refusal, send};
+use common::{Client, OWN_KEY, Server, dayfly, refusal, send};
 
 const WELL_KNOWN_KEY: &str =
     "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==";
@@ -155,6 +155,43 @@ fn an_address_that_is_taken_is_refused() {
     let (code, said) = refusal(&mut dayfly(&twice));
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains(&format!("{taken} cannot be listened on")), "{said}");
+}
+
+#[test]
+fn a_taken_port_leaves_no_folder_behind() {
+    let server = Server::start(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let port = server.port.to_string();
+    let (code, said) = refusal(dayfly(&["--listen", &port, "--data"]).arg(&data));
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("or give another port with --listen."), "{said}");
+    assert!(!data.exists());
+}
+
+#[test]
+fn a_server_of_this_machine_is_at_both_its_addresses() {
+    let has_version_6 = std::net::TcpListener::bind("[::1]:0").is_ok();
+    for place in ["0", "localhost:0", "127.0.0.1:0", "[::1]:0"] {
+        let server = Server::start(&["--listen", place]);
+        assert!(server.banner.contains("//localhost:"), "{}", server.banner);
+        assert_eq!(server.get("/alive").status, 200);
+        if has_version_6 {
+            let mut client = Client::over(TcpStream::connect(("::1", server.port)).unwrap());
+            client.get("/alive");
+            assert_eq!(client.answer().status, 200, "{place}");
+        }
+    }
+}
+
+#[test]
+fn a_server_of_every_address_is_at_each() {
+    let flags = ["--listen", ":0", "--key", OWN_KEY, "--allow-clear-text"];
+    let server = Server::start(&flags);
+    assert_eq!(server.get("/alive").status, 200);
+    let (code, said) = refusal(&mut dayfly(&["--memory", "--listen", ":0"]));
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("give a key of your own"), "{said}");
 }
 
 #[test]

@@ -26,6 +26,9 @@ fn every_way_to_listen() {
     let known = format!("--key {WELL_KNOWN_KEY}");
     let refused = "The key that every emulator uses";
     for (listen, loopback) in [
+        ("0", true),
+        ("localhost:0", true),
+        (":0", false),
         ("127.0.0.1:0", true),
         ("127.1.2.3:0", true),
         ("[::1]:0", true),
@@ -79,7 +82,7 @@ fn what_makes_no_sense_is_refused_in_one_sentence() {
         ("--tls-san a,b/c", "The name 'b/c' of --tls-san"),
         (
             "--compute-listen 127.0.0.1:8081",
-            "--listen and --compute-listen are both 127.0.0.1:8081",
+            "--listen and --compute-listen are both localhost:8081",
         ),
     ] {
         let sentence = outcome(arguments);
@@ -118,7 +121,7 @@ fn settings_mean_what_they_say() {
 #[test]
 fn nothing_set_is_a_local_server() {
     let checked = check("").unwrap();
-    assert_eq!(checked.listen.to_string(), "127.0.0.1:8081");
+    assert_eq!(checked.listen.to_string(), "localhost:8081");
     assert_eq!(checked.primary_key, WELL_KNOWN_KEY);
     assert!(!checked.own_key);
     assert!(!checked.lenient_order_by);
