@@ -1,6 +1,6 @@
-//! What a person sees when the server starts.
+//! What a person sees when the server starts, and when it has stopped.
 //!
-//! The last line is `Started`, and it comes only when a write has worked, or was
+//! The last line at the start is `Started`, and it comes only when a write has worked, or was
 //! refused because the disk is nearly full: whoever waits for it can connect. A key that the user gave is not printed.
 
 use std::io::{self, Write as _};
@@ -19,6 +19,13 @@ type Addresses = (SocketAddr, Option<SocketAddr>);
 pub(crate) fn print(settings: &Checked, addresses: Addresses) -> io::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(text(settings, addresses).as_bytes())?;
+    out.flush()
+}
+
+/// Says that everything is closed: whoever waits for it can take the folder.
+pub(crate) fn print_end() -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(b"Stopped\n")?;
     out.flush()
 }
 

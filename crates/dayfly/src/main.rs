@@ -112,6 +112,7 @@ fn log_to_stderr() -> Result<(), String> {
 fn run(settings: &Checked) -> Result<(), String> {
     raise_file_limit();
     let runtime = runtime()?;
+    runtime.block_on(async { signals::catch_hangup() })?;
     // Where the port is taken no folder is made: whoever mistook the port has nothing
     // to clear away.
     let doors = runtime.block_on(Doors::open(settings))?;
@@ -143,7 +144,11 @@ fn run(settings: &Checked) -> Result<(), String> {
     let served = served.map(drop);
     drop((recount, tick));
     let closed = engine.close().map_err(|error| error.message);
-    served.and(closed)
+    served.and(closed)?;
+    if let Err(error) = banner::print_end() {
+        tracing::debug!(%error, "nobody reads what is printed");
+    }
+    Ok(())
 }
 
 /// Says where it listens, and serves until a signal comes. The purge starts when the

@@ -1,4 +1,5 @@
-//! How the system asks us to end: `SIGTERM`, or `SIGINT` from a keyboard.
+//! How the system speaks to us: `SIGTERM`, or `SIGINT` from a keyboard, asks us to end.
+//! `SIGHUP` does not: a terminal that is closed sends it.
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -9,12 +10,19 @@ pub(crate) struct Signals {
     interrupt: Signal,
 }
 
+/// From now on `SIGHUP` does not kill the process. What tokio has caught once it
+/// catches for good.
+pub(crate) fn catch_hangup() -> Result<(), String> {
+    on(SignalKind::hangup()).map(drop)
+}
+
+fn on(kind: SignalKind) -> Result<Signal, String> {
+    signal(kind).map_err(|error| format!("Signals cannot be handled: {error}."))
+}
+
 impl Signals {
     /// From now on these signals come here, and do not kill the process.
     pub(crate) fn new() -> Result<Signals, String> {
-        let on = |kind| -> Result<Signal, String> {
-            signal(kind).map_err(|error| format!("Signals cannot be handled: {error}."))
-        };
         Ok(Signals {
             terminate: on(SignalKind::terminate())?,
             interrupt: on(SignalKind::interrupt())?,

@@ -11,6 +11,8 @@ mod common;
 
 use std::net::TcpStream;
 
+use rustix::process::Signal;
+
 use common::{Client, OWN_KEY, Server, dayfly, refusal, send};
 
 const WELL_KNOWN_KEY: &str =
@@ -205,6 +207,16 @@ fn a_stopped_server_ends_well_and_starts_again_in_its_folder() {
     let second = Server::start_in(folder.path(), &[]);
     assert_eq!(second.get("/ready").status, 200);
     assert_eq!(second.get("/_explorer/emulator.pem").body, certificate);
+}
+
+#[test]
+fn a_closed_terminal_does_not_end_the_server() {
+    let server = Server::start(&[]);
+    server.signal(Signal::HUP);
+    assert_eq!(server.get("/alive").status, 200);
+    server.terminate();
+    // `Stopped` is the last that it says.
+    assert_eq!(server.ended().code(), Some(0));
 }
 
 #[test]

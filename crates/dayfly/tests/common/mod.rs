@@ -100,8 +100,12 @@ impl Server {
 
     /// Asks the server to end.
     pub(crate) fn terminate(&self) {
+        self.signal(Signal::TERM);
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
         let pid = Pid::from_raw(self.child.id().try_into().unwrap()).unwrap();
-        kill_process(pid, Signal::TERM).unwrap();
+        kill_process(pid, signal).unwrap();
     }
 
     /// What it wrote to its standard error, which must be piped, until it ended.
@@ -115,7 +119,7 @@ impl Server {
     pub(crate) fn ended(mut self) -> ExitStatus {
         let mut rest = String::new();
         self.stdout.read_to_string(&mut rest).unwrap();
-        assert_eq!(rest, "", "nothing is printed after Started");
+        assert_eq!(rest, "Stopped\n", "nothing else is printed after Started");
         self.child.wait().unwrap()
     }
 }
