@@ -18,6 +18,7 @@ use http::HeaderName;
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
 
+use crate::AccountKeys;
 use crate::headers::{Headers, name};
 
 /// How far a request's date may be from the server's, in seconds.
@@ -26,14 +27,14 @@ const WINDOW_SECONDS: u64 = 15 * 60;
 type Signer = Hmac<Sha256>;
 
 /// A key of the account.
-pub(crate) struct Key {
+struct Key {
     text: String,
     signer: Signer,
 }
 
 impl Key {
     /// Reads a key as it is written: base64.
-    pub(crate) fn parse(text: &str) -> Result<Key> {
+    fn parse(text: &str) -> Result<Key> {
         let bytes = STANDARD
             .decode(text.trim())
             .map_err(|_| Error::bad_request("The account key is not valid base64."))?;
@@ -55,8 +56,10 @@ impl Key {
 
 /// The account's keys.
 pub(crate) struct Keys {
-    pub(crate) primary: Key,
-    pub(crate) read_only: Option<Key>,
+    primary: Key,
+    /// May do the same: clients use it while the primary is changed.
+    secondary: Option<Key>,
+    read_only: Option<Key>,
 }
 
 /// What a request wants to do.
@@ -67,6 +70,16 @@ pub(crate) enum Access {
 }
 
 impl Keys {
+    /// Reads keys as they are written.
+    pub(crate) fn parse(keys: &AccountKeys) -> Result<Keys> {
+        let key = |text: &Option<String>| text.as_deref().map(Key::parse).transpose();
+        Ok(Keys {
+            primary: Key::parse(&keys.primary)?,
+            secondary: key(&keys.secondary)?,
+            read_only: key(&keys.read_only)?,
+        })
+    }
+
     /// Checks the signature of a request.
     pub(crate) fn verify(
         &self,
@@ -86,10 +99,11 @@ impl Keys {
         let signature = signature(&token)?;
         let date = signed_date(headers)?;
         let signed = Signed { method, raw_path, segments, date: &date };
-        if signed.by(&self.primary, &signature) {
+        let by = |key: &Key| signed.by(key, &signature);
+        if by(&self.primary) || self.secondary.as_ref().is_some_and(by) {
             return check_window(&date, wall);
         }
-        if !self.read_only.as_ref().is_some_and(|key| signed.by(key, &signature)) {
+        if !self.read_only.as_ref().is_some_and(by) {
             return Err(wrong_signature(&signed));
         }
         check_window(&date, wall)?;
@@ -106,9 +120,10 @@ impl Keys {
     pub(crate) fn verify_bearer(&self, headers: &Headers<'_>, access: Access) -> Result<()> {
         let token = headers.text(&name::AUTHORIZATION)?.unwrap_or_default();
         let key = token.strip_prefix("Bearer ").unwrap_or_default().trim();
-        let reader = self.read_only.as_ref().is_some_and(|reader| reader.is(key));
+        let is = |known: &Option<Key>| known.as_ref().is_some_and(|known| known.is(key));
+        let reader = is(&self.read_only);
         match access {
-            _ if self.primary.is(key) => Ok(()),
+            _ if self.primary.is(key) || is(&self.secondary) => Ok(()),
             Access::Read if reader => Ok(()),
             Access::Write if reader => Err(Error::new(
                 ErrorKind::Forbidden,

@@ -15,6 +15,7 @@ mod reply;
 mod route;
 
 use std::borrow::Cow;
+use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::Instant;
@@ -29,7 +30,7 @@ use dayfly_model::{Error, ErrorKind, Result, Timestamp};
 use http::header::{CONTENT_TYPE, HOST, HeaderMap, HeaderValue};
 use http::{Response, Uri, request};
 
-use crate::auth::{Access, Key, Keys};
+use crate::auth::{Access, Keys};
 use crate::headers::Headers;
 pub use crate::metrics::Edge;
 use crate::metrics::Requests;
@@ -37,12 +38,28 @@ use crate::operation::{Request, wrong_verb};
 use crate::reply::{Constant, Context};
 use crate::route::Resource;
 
+/// The keys of the account, in base64.
+#[derive(Clone, Default)]
+pub struct AccountKeys {
+    /// The key that may do everything.
+    pub primary: String,
+    /// Another that may do the same, if there is one.
+    pub secondary: Option<String>,
+    /// The key that may read, if there is one.
+    pub read_only: Option<String>,
+}
+
+impl fmt::Debug for AccountKeys {
+    /// Nothing of a key stands in a log.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AccountKeys").finish_non_exhaustive()
+    }
+}
+
 /// What can be set.
 pub struct Settings {
-    /// The key that may do everything, in base64.
-    pub primary_key: String,
-    /// The key that may read, if there is one.
-    pub read_only_key: Option<String>,
+    /// The keys of the account.
+    pub keys: AccountKeys,
     /// Whether only this machine can reach the server.
     pub loopback: bool,
     /// Whether who comes to `localhost` finds the server at 127.0.0.1 too.
@@ -81,9 +98,8 @@ pub struct Api {
 impl Api {
     /// The API, with these settings. Fails if a key is not base64.
     pub fn new(engine: Arc<Engine>, settings: Settings) -> Result<Api> {
-        let read_only = settings.read_only_key.as_deref().map(Key::parse).transpose()?;
         Ok(Api {
-            keys: Keys { primary: Key::parse(&settings.primary_key)?, read_only },
+            keys: Keys::parse(&settings.keys)?,
             constant: Constant::new((settings.wall)()),
             engine,
             settings,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use dayfly_api::{Api, Cancel, Incoming, Settings};
+use dayfly_api::{AccountKeys, Api, Cancel, Incoming, Settings};
 use dayfly_engine::{Engine, EngineSettings};
 use dayfly_model::Timestamp;
 use dayfly_storage::clock::{HandWall, Wall};
@@ -17,14 +17,18 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use sha2::Sha256;
 
 const PRIMARY: &str = "cHJpbWFyeSBrZXkgb2YgdGhpcyB0ZXN0";
+const SECONDARY: &str = "c2Vjb25kYXJ5IGtleSBvZiB0aGlzIHRlc3Q=";
 const READ_ONLY: &str = "cmVhZC1vbmx5IGtleSBvZiB0aGlzIHRlc3Q=";
 
 fn api(loopback: bool, admin_public: bool) -> Api {
     let store: Arc<dyn Store> = Arc::new(Local::memory(LocalOptions::default()).unwrap());
     let engine = Arc::new(Engine::open(store, EngineSettings::default()).unwrap());
     let settings = Settings {
-        primary_key: PRIMARY.to_owned(),
-        read_only_key: Some(READ_ONLY.to_owned()),
+        keys: AccountKeys {
+            primary: PRIMARY.to_owned(),
+            secondary: Some(SECONDARY.to_owned()),
+            read_only: Some(READ_ONLY.to_owned()),
+        },
         loopback,
         on_ipv4: true,
         admin_public,
@@ -60,6 +64,7 @@ fn who_reaches_the_admin_api() {
     let clock = "/_admin/v1/clock";
     for (loopback, public, secure, key, get, post) in [
         (true, false, false, Some(PRIMARY), 200, 403),
+        (true, false, false, Some(SECONDARY), 200, 403),
         (true, false, false, Some(READ_ONLY), 200, 403),
         (true, false, false, Some("other"), 401, 401),
         (true, false, false, None, 401, 401),
@@ -110,18 +115,41 @@ fn what_is_open_on_a_network() {
 
 /// The status of a list of databases that was signed at `date`.
 fn signed(api: &Api, date: u64) -> u16 {
+    signed_by(api, PRIMARY, "get", date)
+}
+
+/// The status of a request for databases that was signed with `key`.
+fn signed_by(api: &Api, key: &str, method: &str, date: u64) -> u16 {
     let date = Timestamp(date).to_http_date();
-    let key = STANDARD.decode(PRIMARY).unwrap();
+    let key = STANDARD.decode(key).unwrap();
     let mut signer = Hmac::<Sha256>::new_from_slice(&key).unwrap();
-    signer.update(format!("get\ndbs\n\n{}\n\n", date.to_lowercase()).as_bytes());
+    signer.update(format!("{method}\ndbs\n\n{}\n\n", date.to_lowercase()).as_bytes());
     let signature = STANDARD.encode(signer.finalize().into_bytes());
     let token = format!("type=master&ver=1.0&sig={signature}");
     let token = utf8_percent_encode(&token, NON_ALPHANUMERIC).to_string();
-    let request = Request::get("/dbs").header("x-ms-date", date).header("authorization", token);
+    let request = Request::builder()
+        .method(&*method.to_uppercase())
+        .uri("/dbs")
+        .header("x-ms-date", date)
+        .header("authorization", token);
     let (parts, ()) = request.body(()).unwrap().into_parts();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let incoming = Incoming { parts, body: Bytes::new(), secure: false, cancel: Cancel::default() };
+    let body = Bytes::from_static(br#"{"id":"d"}"#);
+    let incoming = Incoming { parts, body, secure: false, cancel: Cancel::default() };
     runtime.block_on(api.handle(incoming)).status().as_u16()
+}
+
+#[test]
+fn either_key_reads_and_writes() {
+    const NOW: u64 = 1_700_000_000;
+    let other = "b3RoZXIga2V5IG9mIHRoaXMgdGVzdA==";
+    for (key, get, post) in
+        [(PRIMARY, 200, 201), (SECONDARY, 200, 201), (READ_ONLY, 200, 403), (other, 401, 401)]
+    {
+        let api = api(true, false);
+        assert_eq!(signed_by(&api, key, "get", NOW), get, "{key}");
+        assert_eq!(signed_by(&api, key, "post", NOW), post, "{key}");
+    }
 }
 
 #[test]
@@ -134,8 +162,7 @@ fn while_our_clock_is_held_clients_with_the_right_time_are_served() {
     let engine = Arc::new(Engine::open(store, EngineSettings::default()).unwrap());
     let shown = Arc::clone(&wall);
     let settings = Settings {
-        primary_key: PRIMARY.to_owned(),
-        read_only_key: None,
+        keys: AccountKeys { primary: PRIMARY.to_owned(), ..AccountKeys::default() },
         loopback: true,
         on_ipv4: true,
         admin_public: false,

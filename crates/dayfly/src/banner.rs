@@ -30,7 +30,7 @@ pub(crate) fn print_end() -> io::Result<()> {
 }
 
 fn text(settings: &Checked, (address, compute): Addresses) -> String {
-    let key = if settings.own_key { "<your key>" } else { &settings.primary_key };
+    let key = if settings.own_key { "<your key>" } else { &settings.keys.primary };
     let host = host(address);
     let mut text = format!("dayfly {}\n\n", env!("CARGO_PKG_VERSION"));
     let mut line = |scheme: &str, more: &str| {

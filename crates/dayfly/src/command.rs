@@ -1,9 +1,10 @@
 //! Commands: what `dayfly` does instead of serving.
 //!
 //! A command asks a server that runs, and shows the answer to a person, or as it
-//! is with `--json`.
+//! is with `--json`. One asks nobody: `dayfly key`.
 
 mod client;
+mod key;
 mod query;
 mod show;
 
@@ -16,6 +17,7 @@ use serde_json::{Value, json};
 
 use self::client::Client;
 use self::query::Query;
+use crate::keys;
 
 /// What to do instead of serving.
 #[derive(Clone, Debug, Subcommand)]
@@ -25,6 +27,8 @@ pub(crate) enum Command {
     Ttl(Ttl),
     /// Shows what a query finds in a running server, or how it finds it.
     Query(Query),
+    /// Prints a new account key, for --key or --key-file.
+    Key,
 }
 
 /// Time to live in a running server.
@@ -48,6 +52,7 @@ struct Server {
     /// The account key, or the key that only reads. Without it, the key every
     /// emulator uses, for a server on this machine.
     #[arg(long, global = true, env = "DAYFLY_KEY", hide_env_values = true, value_name = "BASE64")]
+    #[arg(value_parser = keys::typed)]
     key: Option<String>,
 
     /// For https: a file with the certificate to trust, such as the one the
@@ -213,6 +218,7 @@ impl Command {
                 server.print(&answer, |answer| ask.show(answer))
             }
             Command::Query(query) => query.run(),
+            Command::Key => key::run(),
         }
     }
 }

@@ -11,24 +11,18 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD as BASE64;
 use clap::builder::BoolishValueParser;
 use clap::{CommandFactory as _, Parser, ValueEnum};
+use dayfly_api::AccountKeys;
 use rustls::pki_types::ServerName;
 
 use crate::address::Listen;
 use crate::command::Command;
+pub(crate) use crate::keys::WELL_KNOWN_KEY;
+use crate::keys::{self, KeySource};
 use crate::limits::Limits;
 use crate::memory::{self, MIB};
 use crate::tls::Home;
-
-/// The key that every emulator of the service uses. Everybody knows it.
-pub(crate) const WELL_KNOWN_KEY: &str =
-    "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==";
-
-/// The shortest key that is not guessed, in bytes after decoding.
-const KEY_BYTES_MIN: usize = 16;
 
 /// Where the data is when nobody says.
 const DATA_DEFAULT: &str = "./dayfly-data";
@@ -77,13 +71,25 @@ pub(crate) struct Config {
     #[arg(long, env = "DAYFLY_MEMORY", value_parser = BoolishValueParser::new())]
     pub(crate) memory: bool,
 
-    /// The account key, in base64. Without it, the key every emulator uses:
-    /// fine on your own machine, refused on a network.
+    /// The account key, in base64; `dayfly key` makes one. Without it, the key
+    /// every emulator uses: fine on your own machine, refused on a network.
     #[arg(long, env = "DAYFLY_KEY", hide_env_values = true, value_name = "BASE64")]
+    #[arg(value_parser = keys::typed)]
     pub(crate) key: Option<String>,
 
-    /// A second key, in base64, that reads and does not write.
+    /// A file with the account key, instead of --key.
+    #[arg(long, env = "DAYFLY_KEY_FILE", value_name = "PATH")]
+    pub(crate) key_file: Option<PathBuf>,
+
+    /// A second key, in base64, that may do all that the first may: for
+    /// clients to go over to, while the first is changed.
+    #[arg(long, env = "DAYFLY_SECONDARY_KEY", hide_env_values = true, value_name = "BASE64")]
+    #[arg(value_parser = keys::typed)]
+    pub(crate) secondary_key: Option<String>,
+
+    /// A key, in base64, that reads and does not write.
     #[arg(long, env = "DAYFLY_READ_ONLY_KEY", hide_env_values = true, value_name = "BASE64")]
+    #[arg(value_parser = keys::typed)]
     pub(crate) read_only_key: Option<String>,
 
     /// When a write is answered: `sync`, when it would survive a power cut;
@@ -184,10 +190,9 @@ pub(crate) struct Checked {
     /// Whether only this machine can connect, to any of the addresses.
     pub(crate) loopback: bool,
     pub(crate) place: Place,
-    pub(crate) primary_key: String,
+    pub(crate) keys: AccountKeys,
     /// Whether the user gave the key; then it is never printed.
     pub(crate) own_key: bool,
-    pub(crate) read_only_key: Option<String>,
     pub(crate) durability: Durability,
     pub(crate) cache_bytes: u64,
     pub(crate) test_clock: bool,
@@ -219,7 +224,8 @@ impl Config {
         self.check_addresses()?;
         let network = self.network_address();
         let loopback = network.is_none();
-        self.check_keys(network)?;
+        let source = self.key_source(network);
+        let keys = source.read()?;
         self.check_network(loopback)?;
         self.tls_san.iter().try_for_each(|name| check_tls_name(name))?;
         let place = self.place()?;
@@ -233,9 +239,8 @@ impl Config {
                 (None, Place::Memory) => Home::cache(|name| std::env::var_os(name)),
             },
             place,
-            own_key: self.key.is_some(),
-            primary_key: self.key.unwrap_or_else(|| WELL_KNOWN_KEY.to_owned()),
-            read_only_key: self.read_only_key,
+            own_key: source.is_own(),
+            keys,
             durability: self.durability.unwrap_or(Durability::Sync),
             cache_bytes: self.cache.map_or_else(memory::cache_bytes, |mib| mib * MIB),
             test_clock: self.test_clock,
@@ -270,27 +275,14 @@ impl Config {
         Ok(())
     }
 
-    fn check_keys(&self, network: Option<Listen>) -> Result<(), String> {
-        let well_known = BASE64.decode(WELL_KNOWN_KEY).ok();
-        let key = self.key.as_deref().map(|key| decode("--key", key)).transpose()?;
-        let read_only =
-            self.read_only_key.as_deref().map(|key| decode("--read-only-key", key)).transpose()?;
-        let key = key.or_else(|| well_known.clone());
-        if let Some(address) = network
-            && (key == well_known || read_only == well_known)
-        {
-            return Err(format!(
-                "The key that every emulator uses is known to everybody and is refused on the \
-                 network address {address}: give a key of your own with --key, or listen on \
-                 localhost."
-            ));
+    fn key_source(&self, network: Option<Listen>) -> KeySource {
+        KeySource {
+            key: self.key.clone(),
+            file: self.key_file.clone(),
+            secondary: self.secondary_key.clone(),
+            read_only: self.read_only_key.clone(),
+            network,
         }
-        if read_only == key {
-            return Err("The read-only key is the same as the key, so it would write too: \
-                        give another one with --read-only-key, or leave it out."
-                .to_owned());
-        }
-        Ok(())
     }
 
     /// The admin API takes the key itself in a header; off this machine that
@@ -324,20 +316,6 @@ impl Config {
             (None, false) => Ok(Place::Folder(PathBuf::from(DATA_DEFAULT))),
         }
     }
-}
-
-fn decode(flag: &str, key: &str) -> Result<Vec<u8>, String> {
-    let bytes = BASE64.decode(key).map_err(|_| {
-        format!("The key of {flag} is not base64: make one with `openssl rand -base64 64`.")
-    })?;
-    if bytes.len() < KEY_BYTES_MIN {
-        return Err(format!(
-            "The key of {flag} has {} bytes, fewer than {KEY_BYTES_MIN}: \
-             make one with `openssl rand -base64 64`.",
-            bytes.len()
-        ));
-    }
-    Ok(bytes)
 }
 
 /// A part of a hundred.

@@ -12,6 +12,7 @@ mod banner;
 mod command;
 mod config;
 mod connection;
+mod keys;
 mod limits;
 mod listen;
 mod memory;
@@ -238,8 +239,7 @@ fn open_api(
     Api::new(
         engine,
         dayfly_api::Settings {
-            primary_key: settings.primary_key.clone(),
-            read_only_key: settings.read_only_key.clone(),
+            keys: settings.keys.clone(),
             loopback: settings.loopback,
             on_ipv4: settings.places().all(Listen::is_on_ipv4),
             admin_public: settings.admin_public,

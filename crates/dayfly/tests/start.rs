@@ -73,6 +73,27 @@ fn settings_come_from_the_environment_too() {
 }
 
 #[test]
+fn a_key_is_made_kept_in_a_file_and_given_with_line_ends() {
+    let made = dayfly(&["key"]).output().unwrap();
+    assert!(made.status.success(), "{made:?}");
+    let key = String::from_utf8(made.stdout).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("key");
+    std::fs::write(&path, &key).unwrap();
+    let flags = ["--listen", "0", "--memory", "--key-file", path.to_str().unwrap()];
+    let server = Server::spawn(&mut dayfly(&flags));
+    assert!(server.banner.contains("AccountKey=<your key>;"), "{}", server.banner);
+    assert_eq!(server.get_with(key.trim(), "/_admin/v1/clock").status, 200);
+    assert_eq!(server.get_with(OWN_KEY, "/_admin/v1/clock").status, 401);
+
+    let mut command = dayfly(&["--listen", "0", "--memory", "--secondary-key", OWN_KEY]);
+    let server = Server::spawn(command.env("DAYFLY_KEY", format!(" {key}\r\n")));
+    for key in [key.trim(), OWN_KEY] {
+        assert_eq!(server.get_with(key, "/_admin/v1/clock").status, 200);
+    }
+}
+
+#[test]
 fn unsafe_or_senseless_settings_refuse_to_start() {
     for (arguments, expected) in [
         (&["--listen", "0.0.0.0:0"][..], "give a key of your own with --key"),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use dayfly_api::{Api, Cancel, Incoming, Settings};
+use dayfly_api::{AccountKeys, Api, Cancel, Incoming, Settings};
 use dayfly_engine::EngineSettings;
 use dayfly_model::Timestamp;
 use dayfly_storage::clock::HandWall;
@@ -92,8 +92,11 @@ impl Server {
         let settings = EngineSettings { slices, ..self.mode.engine };
         let engine = Arc::new(dayfly_engine::Engine::open(Arc::clone(&store), settings).unwrap());
         let settings = Settings {
-            primary_key: PRIMARY.to_owned(),
-            read_only_key: Some(READ_ONLY.to_owned()),
+            keys: AccountKeys {
+                primary: PRIMARY.to_owned(),
+                secondary: None,
+                read_only: Some(READ_ONLY.to_owned()),
+            },
             loopback: true,
             on_ipv4: true,
             admin_public: false,

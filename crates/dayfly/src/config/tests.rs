@@ -76,6 +76,16 @@ fn what_makes_no_sense_is_refused_in_one_sentence() {
             &format!("--listen 0.0.0.0:0 --key {OWN} --read-only-key {WELL_KNOWN_KEY}"),
             "The key that every emulator uses",
         ),
+        (
+            &format!("--secondary-key {OWN} --read-only-key {OWN}"),
+            "The read-only key is the same as a key that writes",
+        ),
+        (
+            &format!("--listen :0 --key {OWN} --secondary-key {WELL_KNOWN_KEY}"),
+            "The key that every emulator uses",
+        ),
+        ("--secondary-key MDEy", "The key of --secondary-key has 3 bytes"),
+        (&format!("--key {OWN} --key-file x"), "Both --key and --key-file give the key"),
         ("--memory --data x", "With --memory nothing is kept"),
         ("--memory --cache 64", "With --memory everything is in memory"),
         ("--memory --durability sync", "With --memory nothing survives"),
@@ -110,8 +120,8 @@ fn settings_mean_what_they_say() {
     assert_eq!(checked.ttl_change_guard_percent, Some(12.5));
     assert!(checked.lenient_order_by);
     assert!(checked.own_key);
-    assert_eq!(checked.primary_key, OWN);
-    assert_eq!(checked.read_only_key.as_deref(), Some(OTHER));
+    assert_eq!(checked.keys.primary, OWN);
+    assert_eq!(checked.keys.read_only.as_deref(), Some(OTHER));
     assert_eq!(checked.tls_names, ["a", "*.b.example", "10.0.0.5"]);
     assert_eq!(checked.durability, Durability::Relaxed);
     assert_eq!(checked.cache_bytes, 64 * MIB);
@@ -122,7 +132,7 @@ fn settings_mean_what_they_say() {
 fn nothing_set_is_a_local_server() {
     let checked = check("").unwrap();
     assert_eq!(checked.listen.to_string(), "localhost:8081");
-    assert_eq!(checked.primary_key, WELL_KNOWN_KEY);
+    assert_eq!(checked.keys.primary, WELL_KNOWN_KEY);
     assert!(!checked.own_key);
     assert!(!checked.lenient_order_by);
     assert_eq!(checked.ttl_change_delay_seconds, 0);
@@ -183,6 +193,7 @@ fn a_command_goes_without_settings_of_the_server() {
         "ttl whatif a/b off",
         "ttl explain a/b -id [1]",
         "ttl purge a/b",
+        "key",
         "query a/b SELECT --explain --json",
         "query --endpoint http://localhost a/b SELECT --parameter @a=1 --parameter b=2",
     ] {
@@ -199,6 +210,7 @@ fn a_command_goes_without_settings_of_the_server() {
         "ttl explain a/b id",
         "--memory ttl status a/b",
         "ttl status a/b --memory",
+        "key more",
         "query a/b",
         "query ab SELECT",
         "query a/b SELECT 1",

@@ -98,6 +98,15 @@ impl Server {
         client.answer()
     }
 
+    /// One request with the key in it, as the admin API takes it.
+    pub(crate) fn get_with(&self, key: &str, path: &str) -> Answer {
+        let mut client = self.connect();
+        client.send(format!(
+            "GET {path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {key}\r\n\r\n"
+        ));
+        client.answer()
+    }
+
     /// Asks the server to end.
     pub(crate) fn terminate(&self) {
         self.signal(Signal::TERM);
