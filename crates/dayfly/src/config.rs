@@ -21,6 +21,7 @@ use crate::command::Command;
 pub(crate) use crate::keys::WELL_KNOWN_KEY;
 use crate::keys::{self, KeySource};
 use crate::limits::Limits;
+use crate::log;
 use crate::memory::{self, MIB};
 use crate::tls::Home;
 
@@ -34,16 +35,14 @@ const CHANGE_DELAY_SECONDS_MAX: u64 = 30 * 24 * 60 * 60;
 const CACHE_MIB_MIN: u64 = 16;
 const CACHE_MIB_MAX: u64 = 1024 * 1024;
 
-/// A variable that is read before the settings: what to log.
-pub(crate) const LOG_VARIABLE: &str = "DAYFLY_LOG";
-
 /// A document database with time to live that speaks the Azure Cosmos DB for
 /// NoSQL REST API.
 ///
 /// Without arguments it serves http and https on localhost:8081 and keeps its
 /// data in ./dayfly-data. With a command it asks a server that runs, and ends.
 /// Every option can be set by the environment variable
-/// shown with it; `DAYFLY_LOG` says what to log (error, warn, info, debug).
+/// shown with it; `DAYFLY_LOG` says what to log (off, error, warn, info,
+/// debug, trace).
 #[expect(clippy::doc_markdown, reason = "the help shows this text as it is")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 #[derive(Clone, Debug, Parser)]
@@ -340,7 +339,7 @@ fn check_tls_name(name: &str) -> Result<(), String> {
 /// Refuses variables that look like a setting and are none: a setting with a
 /// typing error would otherwise be a default that nobody notices.
 pub(crate) fn check_environment(names: impl Iterator<Item = OsString>) -> Result<(), String> {
-    let mut known = vec![OsString::from(LOG_VARIABLE)];
+    let mut known = vec![OsString::from(log::VARIABLE)];
     variables(&Config::command(), &mut known);
     for name in names {
         let ours = name.to_string_lossy().starts_with("DAYFLY_");

@@ -15,6 +15,7 @@ mod connection;
 mod keys;
 mod limits;
 mod listen;
+mod log;
 mod memory;
 mod progress;
 mod recount;
@@ -23,7 +24,7 @@ mod signals;
 mod tls;
 mod wire;
 
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -36,7 +37,6 @@ use dayfly_storage::clock::{SystemWall, Wall as _};
 use dayfly_storage::{Embedded, EmbeddedOptions, Local, LocalOptions, Memory, Store};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::runtime::{Builder, Runtime};
-use tracing_subscriber::EnvFilter;
 
 /// A request makes some dozens of small allocations, and the system's allocator
 /// was a tenth of its cost.
@@ -46,7 +46,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 use crate::address::Listen;
 use crate::answers::Answers;
 use crate::background::{Background, PERIOD};
-use crate::config::{Checked, Config, Durability, LOG_VARIABLE, Place};
+use crate::config::{Checked, Config, Durability, Place};
 use crate::connection::Host;
 use crate::listen::Doors;
 use crate::recount::Recount;
@@ -84,7 +84,7 @@ fn main() -> ExitCode {
 
 /// The settings of the server.
 fn settings(config: Config) -> Result<Checked, String> {
-    log_to_stderr()?;
+    log::start()?;
     config.check()
 }
 
@@ -92,21 +92,6 @@ fn end(sentence: &str, code: u8) -> ExitCode {
     // If this cannot be written there is nobody left to tell.
     let _ = writeln!(io::stderr(), "dayfly: {sentence}");
     ExitCode::from(code)
-}
-
-/// Warnings and errors, and what changes the life of many items, unless the
-/// environment asks for something else.
-fn log_to_stderr() -> Result<(), String> {
-    let wanted = std::env::var(LOG_VARIABLE).unwrap_or_else(|_| "warn,audit=info".to_owned());
-    let filter = EnvFilter::try_new(&wanted).map_err(|_| {
-        format!("{LOG_VARIABLE} is '{wanted}', which is no filter: set it to warn, info or debug.")
-    })?;
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_ansi(io::stderr().is_terminal())
-        .with_writer(io::stderr)
-        .init();
-    Ok(())
 }
 
 /// Opens everything, serves until told to stop, and closes everything.

@@ -125,7 +125,8 @@ fn what_is_not_a_setting_refuses_to_start() {
     }
     for (name, value, expected) in [
         ("DAYFLY_PORT", "1", "dayfly: The environment variable DAYFLY_PORT is not"),
-        ("DAYFLY_LOG", "a=b=c", "dayfly: DAYFLY_LOG is 'a=b=c', which is no filter"),
+        ("DAYFLY_LOG", "a=b=c", "dayfly: DAYFLY_LOG has 'a=b=c', which is nothing that"),
+        ("DAYFLY_LOG", "warn,inof", "dayfly: DAYFLY_LOG has 'inof', which is nothing that"),
     ] {
         let (code, said) = refusal(dayfly(&[]).env(name, value));
         assert_eq!(code, Some(2));
