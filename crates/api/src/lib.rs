@@ -17,7 +17,7 @@ mod route;
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -87,7 +87,9 @@ pub struct Incoming {
 /// The REST API over an engine.
 pub struct Api {
     engine: Arc<Engine>,
-    keys: Keys,
+    /// Who asks takes a copy of the pointer, and is not in the way of a change.
+    keys: RwLock<Arc<Keys>>,
+    certificate_pem: RwLock<Option<String>>,
     settings: Settings,
     requests: Requests,
     edge: Arc<Edge>,
@@ -97,9 +99,10 @@ pub struct Api {
 
 impl Api {
     /// The API, with these settings. Fails if a key is not base64.
-    pub fn new(engine: Arc<Engine>, settings: Settings) -> Result<Api> {
+    pub fn new(engine: Arc<Engine>, mut settings: Settings) -> Result<Api> {
         Ok(Api {
-            keys: Keys::parse(&settings.keys)?,
+            keys: RwLock::new(Arc::new(Keys::parse(&settings.keys)?)),
+            certificate_pem: RwLock::new(settings.certificate_pem.take()),
             constant: Constant::new((settings.wall)()),
             engine,
             settings,
@@ -122,6 +125,23 @@ impl Api {
         let location = location(&incoming);
         let headers = std::mem::take(&mut incoming.parts.headers);
         self.respond(said, Asked { activity_id, location, headers, started })
+    }
+
+    /// From now on the account has these keys, and no others. Fails, and changes
+    /// nothing, if one is not base64.
+    pub fn set_keys(&self, keys: &AccountKeys) -> Result<()> {
+        let keys = Arc::new(Keys::parse(keys)?);
+        *self.keys.write().unwrap_or_else(PoisonError::into_inner) = keys;
+        Ok(())
+    }
+
+    fn keys(&self) -> Arc<Keys> {
+        Arc::clone(&self.keys.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// From now on `/_explorer/emulator.pem` serves this.
+    pub fn set_certificate(&self, pem: String) {
+        *self.certificate_pem.write().unwrap_or_else(PoisonError::into_inner) = Some(pem);
     }
 
     /// Where the listener tells of itself, for `/metrics`.
@@ -184,8 +204,9 @@ impl Api {
             None => (path, Cow::Borrowed(segments)),
         };
         let (wall, access) = ((self.settings.wall)(), request.access()?);
+        let keys = self.keys();
         let verify =
-            |now| self.keys.verify(request.method, path, &segments, &request.headers, access, now);
+            |now| keys.verify(request.method, path, &segments, &request.headers, access, now);
         verify(wall).or_else(|refused| {
             // When our clock has jumped, clients on other machines are right.
             let clock = self.engine.glance();
@@ -267,10 +288,12 @@ impl Api {
                 self.engine.writable().map_err(busy)?;
                 Said::text("text/plain", "ready\n")
             }
-            Resource::Certificate => match &self.settings.certificate_pem {
-                Some(pem) => Said::text("application/x-pem-file", pem.clone()),
-                None => return Err(route::unknown()),
-            },
+            Resource::Certificate => {
+                match self.certificate_pem.read().unwrap_or_else(PoisonError::into_inner).clone() {
+                    Some(pem) => Said::text("application/x-pem-file", pem),
+                    None => return Err(route::unknown()),
+                }
+            }
             Resource::Metrics => {
                 if !self.settings.loopback {
                     self.check_bearer(request, *secure, Access::Read)?;
@@ -308,7 +331,7 @@ impl Api {
                 "This answers other machines over https only.",
             ));
         }
-        self.keys.verify_bearer(&request.headers, access)
+        self.keys().verify_bearer(&request.headers, access)
     }
 
     fn account(&self, request: &Request<'_>, incoming: &Incoming) -> Result<Said> {

@@ -23,7 +23,7 @@ use crate::keys::{self, KeySource};
 use crate::limits::Limits;
 use crate::log;
 use crate::memory::{self, MIB};
-use crate::tls::Home;
+use crate::tls::{self, Home, Source};
 
 /// Where the data is when nobody says.
 const DATA_DEFAULT: &str = "./dayfly-data";
@@ -76,7 +76,7 @@ pub(crate) struct Config {
     #[arg(value_parser = keys::typed)]
     pub(crate) key: Option<String>,
 
-    /// A file with the account key, instead of --key.
+    /// A file with the account key, instead of --key. SIGHUP reads it again.
     #[arg(long, env = "DAYFLY_KEY_FILE", value_name = "PATH")]
     pub(crate) key_file: Option<PathBuf>,
 
@@ -149,6 +149,15 @@ pub(crate) struct Config {
     #[arg(long, env = "DAYFLY_TLS_DIR", value_name = "DIR")]
     pub(crate) tls_dir: Option<PathBuf>,
 
+    /// A certificate of your own, with those above it, in PEM; with --tls-key,
+    /// instead of a generated one. SIGHUP reads both again.
+    #[arg(long, env = "DAYFLY_TLS_CERT", value_name = "PATH")]
+    pub(crate) tls_cert: Option<PathBuf>,
+
+    /// The private key of --tls-cert, in PEM.
+    #[arg(long, env = "DAYFLY_TLS_KEY", value_name = "PATH")]
+    pub(crate) tls_key: Option<PathBuf>,
+
     #[command(flatten)]
     pub(crate) limits: Limits,
 }
@@ -190,6 +199,8 @@ pub(crate) struct Checked {
     pub(crate) loopback: bool,
     pub(crate) place: Place,
     pub(crate) keys: AccountKeys,
+    /// Where they are read again.
+    pub(crate) key_source: KeySource,
     /// Whether the user gave the key; then it is never printed.
     pub(crate) own_key: bool,
     pub(crate) durability: Durability,
@@ -201,9 +212,8 @@ pub(crate) struct Checked {
     pub(crate) ttl_change_guard_percent: Option<f64>,
     pub(crate) clear_text: ClearText,
     pub(crate) admin_public: bool,
-    pub(crate) tls_names: Vec<String>,
-    /// Where the certificate is kept.
-    pub(crate) tls_home: Home,
+    /// Where the certificate comes from.
+    pub(crate) tls: Source,
     pub(crate) limits: Limits,
 }
 
@@ -232,13 +242,10 @@ impl Config {
             listen: self.listen,
             compute_listen: self.compute_listen,
             loopback,
-            tls_home: match (self.tls_dir, &place) {
-                (Some(folder), _) => Home::Folder(folder),
-                (None, Place::Folder(folder)) => Home::Folder(folder.clone()),
-                (None, Place::Memory) => Home::cache(|name| std::env::var_os(name)),
-            },
+            tls: self.tls_source(&place)?,
             place,
             own_key: source.is_own(),
+            key_source: source,
             keys,
             durability: self.durability.unwrap_or(Durability::Sync),
             cache_bytes: self.cache.map_or_else(memory::cache_bytes, |mib| mib * MIB),
@@ -253,7 +260,6 @@ impl Config {
                 ClearText::Refused
             },
             admin_public: self.admin_public,
-            tls_names: self.tls_san,
             limits: self.limits,
         })
     }
@@ -293,6 +299,34 @@ impl Config {
                 .to_owned());
         }
         Ok(())
+    }
+
+    fn tls_source(&self, place: &Place) -> Result<Source, String> {
+        let generated = self.tls_dir.is_some() || !self.tls_san.is_empty();
+        match (&self.tls_cert, &self.tls_key) {
+            (Some(_), Some(_)) if generated => {
+                Err("With --tls-cert no certificate is generated, so --tls-san and --tls-dir have \
+                     no use: leave them out."
+                    .to_owned())
+            }
+            (Some(certificate), Some(key)) => {
+                Ok(Source::Files { certificate: certificate.clone(), key: key.clone() })
+            }
+            (None, None) => {
+                let home = match (&self.tls_dir, place) {
+                    (Some(folder), _) | (None, Place::Folder(folder)) => {
+                        Home::Folder(folder.clone())
+                    }
+                    (None, Place::Memory) => Home::cache(|name| std::env::var_os(name)),
+                };
+                let places = std::iter::once(self.listen).chain(self.compute_listen);
+                let names = tls::names(places.filter_map(Listen::ip), &self.tls_san);
+                Ok(Source::Made { home, names })
+            }
+            _ => Err("A certificate and its private key go together: give both --tls-cert and \
+                      --tls-key."
+                .to_owned()),
+        }
     }
 
     fn place(&self) -> Result<Place, String> {

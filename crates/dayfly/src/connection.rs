@@ -16,7 +16,7 @@ use std::future::poll_fn;
 use std::io;
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::task::Poll;
 
 use bytes::Bytes;
@@ -51,13 +51,24 @@ const READ_AHEAD_BYTES_MAX: usize = 2 * HEAD_BYTES_MAX;
 /// What all connections share.
 pub(crate) struct Host {
     pub(crate) api: Api,
-    pub(crate) tls: TlsAcceptor,
+    pub(crate) tls: RwLock<TlsAcceptor>,
     pub(crate) clear_text: ClearText,
     pub(crate) limits: Limits,
     /// Bytes of bodies held at this moment.
     pub(crate) bodies: AtomicUsize,
     /// What clients have not taken yet.
     pub(crate) answers: Arc<Answers>,
+}
+
+impl Host {
+    fn tls(&self) -> TlsAcceptor {
+        self.tls.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// From now on handshakes are done with this.
+    pub(crate) fn set_tls(&self, acceptor: TlsAcceptor) {
+        *self.tls.write().unwrap_or_else(PoisonError::into_inner) = acceptor;
+    }
 }
 
 /// One connection, as its requests see it.
@@ -291,7 +302,7 @@ fn too_slow() -> Error {
 }
 
 async fn tls(stream: TcpStream, host: &Arc<Host>, mut guest: Guest) {
-    let handshake = timeout(host.limits.header_timeout(), host.tls.accept(stream));
+    let handshake = timeout(host.limits.header_timeout(), host.tls().accept(stream));
     match guest.unless_stopping(handshake).await {
         Some(Ok(Ok(stream))) => {
             let visit = Visit::new(host, true);

@@ -5,15 +5,15 @@
 //! wherever it comes from.
 
 use std::convert::Infallible;
-use std::fs::File;
-use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::fmt;
+use std::path::PathBuf;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use dayfly_api::AccountKeys;
 
 use crate::address::Listen;
+use crate::files;
 
 /// The key that every emulator of the service uses. Everybody knows it.
 pub(crate) const WELL_KNOWN_KEY: &str =
@@ -46,7 +46,10 @@ impl KeySource {
                 );
             }
             (Some(key), None) => ("--key", key.clone()),
-            (None, Some(path)) => ("--key-file", read_file(path)?),
+            (None, Some(path)) => {
+                let text = files::read(path, "--key-file", FILE_BYTES_MAX)?;
+                ("--key-file", without_blanks(&text))
+            }
             (None, None) => ("--key", WELL_KNOWN_KEY.to_owned()),
         };
         let keys = AccountKeys {
@@ -88,6 +91,13 @@ impl KeySource {
     }
 }
 
+impl fmt::Debug for KeySource {
+    /// Nothing of a key stands in a log.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeySource").finish_non_exhaustive()
+    }
+}
+
 /// A key as it was typed, for clap.
 #[expect(clippy::unnecessary_wraps, reason = "clap asks for it")]
 pub(crate) fn typed(text: &str) -> Result<String, Infallible> {
@@ -96,21 +106,6 @@ pub(crate) fn typed(text: &str) -> Result<String, Infallible> {
 
 fn without_blanks(text: &str) -> String {
     text.split_whitespace().collect()
-}
-
-fn read_file(path: &Path) -> Result<String, String> {
-    let mut text = String::new();
-    let read = File::open(path)
-        .and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text))
-        .map_err(|error| error.to_string());
-    let why = match read {
-        Ok(length) if u64::try_from(length).is_ok_and(|length| length <= FILE_BYTES_MAX) => {
-            return Ok(without_blanks(&text));
-        }
-        Ok(_) => "it is too long for a key".to_owned(),
-        Err(error) => error,
-    };
-    Err(format!("The file {} of --key-file cannot be used: {why}.", path.display()))
 }
 
 fn decode(flag: &str, key: &str) -> Result<Vec<u8>, String> {
@@ -129,6 +124,8 @@ fn decode(flag: &str, key: &str) -> Result<Vec<u8>, String> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     const OWN: &str = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
@@ -156,7 +153,7 @@ mod tests {
         let refusal = || of_file(&path).unwrap_err();
         assert!(refusal().contains("of --key-file cannot be used: "), "{}", refusal());
         std::fs::write(&path, "x".repeat(5000)).unwrap();
-        assert!(refusal().ends_with("it is too long for a key."), "{}", refusal());
+        assert!(refusal().ends_with("it has more than 4096 bytes."), "{}", refusal());
         std::fs::write(&path, "!").unwrap();
         assert!(refusal().starts_with("The key of --key-file is not base64"), "{}", refusal());
     }

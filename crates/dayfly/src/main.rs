@@ -12,6 +12,7 @@ mod banner;
 mod command;
 mod config;
 mod connection;
+mod files;
 mod keys;
 mod limits;
 mod listen;
@@ -19,6 +20,7 @@ mod log;
 mod memory;
 mod progress;
 mod recount;
+mod renew;
 mod request;
 mod signals;
 mod tls;
@@ -26,8 +28,8 @@ mod wire;
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, RwLock};
 
 use clap::Parser as _;
 use dayfly_api::Api;
@@ -50,7 +52,8 @@ use crate::config::{Checked, Config, Durability, Place};
 use crate::connection::Host;
 use crate::listen::Doors;
 use crate::recount::Recount;
-use crate::signals::Signals;
+use crate::renew::{LOOK_PERIOD, Renewal};
+use crate::signals::{Hangup, Signals};
 use crate::tls::Tls;
 
 /// More threads than this do not make a single store faster.
@@ -98,7 +101,7 @@ fn end(sentence: &str, code: u8) -> ExitCode {
 fn run(settings: &Checked) -> Result<(), String> {
     raise_file_limit();
     let runtime = runtime()?;
-    runtime.block_on(async { signals::catch_hangup() })?;
+    let hangup = runtime.block_on(async { Hangup::new() })?;
     // Where the port is taken no folder is made: whoever mistook the port has nothing
     // to clear away.
     let doors = runtime.block_on(Doors::open(settings))?;
@@ -113,7 +116,7 @@ fn run(settings: &Checked) -> Result<(), String> {
     let engine =
         Engine::open(Arc::clone(&store), engine_settings).map_err(|error| error.message)?;
     let engine = Arc::new(engine);
-    let tls = open_tls(settings)?;
+    let tls = settings.tls.open(SystemWall.seconds())?;
     let certificate_pem = tls.certificate_pem.clone();
     let api = open_api(settings, Arc::clone(&engine), certificate_pem)?;
 
@@ -125,7 +128,7 @@ fn run(settings: &Checked) -> Result<(), String> {
     })?;
     let recount = Recount::start(Arc::clone(&engine))?;
 
-    let served = runtime.block_on(serve(settings, doors, api, tls, &engine));
+    let served = runtime.block_on(serve(settings, doors, hangup, api, tls, &engine));
     runtime.shutdown_background();
     let served = served.map(drop);
     drop((recount, tick));
@@ -142,6 +145,7 @@ fn run(settings: &Checked) -> Result<(), String> {
 async fn serve(
     settings: &Checked,
     doors: Doors,
+    hangup: Hangup,
     api: Api,
     tls: Tls,
     engine: &Arc<Engine>,
@@ -151,7 +155,7 @@ async fn serve(
     let host = Arc::new(Host {
         answers: Arc::new(Answers::new(Arc::clone(api.edge()))),
         api,
-        tls: tls.acceptor,
+        tls: RwLock::new(tls.acceptor),
         clear_text: settings.clear_text,
         limits: settings.limits,
         bodies: AtomicUsize::new(0),
@@ -160,10 +164,26 @@ async fn serve(
     if let Err(error) = banner::print(settings, addresses) {
         tracing::warn!(%error, "nobody reads what is printed");
     }
+    let (key_source, tls_source) = (settings.key_source.clone(), settings.tls.clone());
+    let renewal = Arc::new(Renewal::new(Arc::clone(&host), key_source, tls_source, tls.end));
+    tokio::spawn(reload(hangup, Arc::clone(&renewal)));
+    let look = Background::start("dayfly-certificate", move || {
+        renewal.look(SystemWall.seconds());
+        LOOK_PERIOD
+    })?;
     let purging = Arc::clone(engine);
     let purge = Background::start("dayfly-purge", move || purging.purge_turn())?;
     listen::listen(doors, host, &mut signals).await;
+    drop(look);
     Ok(purge)
+}
+
+/// Reads keys and certificate again whenever it is asked for.
+async fn reload(mut hangup: Hangup, renewal: Arc<Renewal>) {
+    loop {
+        hangup.next().await;
+        tokio::task::block_in_place(|| renewal.reload(SystemWall.seconds()));
+    }
 }
 
 /// Whether writes work. A server without room for them starts all the same: reads
@@ -209,11 +229,6 @@ fn open_store(settings: &Checked) -> Result<Arc<dyn Store>, String> {
         }
         other => other.to_string(),
     })
-}
-
-fn open_tls(settings: &Checked) -> Result<Tls, String> {
-    let names = tls::names(settings.places().filter_map(Listen::ip), &settings.tls_names);
-    tls::prepare(&settings.tls_home, &names, SystemWall.seconds())
 }
 
 fn open_api(

@@ -1,5 +1,6 @@
 //! How the system speaks to us: `SIGTERM`, or `SIGINT` from a keyboard, asks us to end.
-//! `SIGHUP` does not: a terminal that is closed sends it.
+//! `SIGHUP` asks for keys and certificate to be read again; a terminal that is closed
+//! sends it too.
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -10,10 +11,19 @@ pub(crate) struct Signals {
     interrupt: Signal,
 }
 
-/// From now on `SIGHUP` does not kill the process. What tokio has caught once it
-/// catches for good.
-pub(crate) fn catch_hangup() -> Result<(), String> {
-    on(SignalKind::hangup()).map(drop)
+/// `SIGHUP`.
+pub(crate) struct Hangup(Signal);
+
+impl Hangup {
+    /// From now on it comes here, and does not kill the process.
+    pub(crate) fn new() -> Result<Hangup, String> {
+        on(SignalKind::hangup()).map(Hangup)
+    }
+
+    /// Ready at the next one.
+    pub(crate) async fn next(&mut self) {
+        self.0.recv().await;
+    }
 }
 
 fn on(kind: SignalKind) -> Result<Signal, String> {

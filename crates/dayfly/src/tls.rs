@@ -12,6 +12,9 @@
 //!
 //! Without a data folder it is kept in the user's cache, so that whoever came to trust
 //! it still does after a restart. Where that cannot be, there is a new one at each start.
+//! A user's own certificate is read from its files as it is.
+
+mod end;
 
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -28,25 +31,33 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use tokio_rustls::TlsAcceptor;
 
+use self::end::end_of;
+use crate::files;
+
 /// Below the folder.
 const FILE: &str = "tls.pem";
 
 /// Below the user's cache.
 const CACHE: &str = "dayfly";
 
+/// The longest file of a certificate or a key.
+const FILE_BYTES_MAX: u64 = 1024 * 1024;
+
 /// Some clients refuse certificates that live longer than 825 days.
 const LIFE_SECONDS: u64 = 820 * DAY_SECONDS;
 
 /// A certificate that ends sooner than this is made again.
-const RENEW_SECONDS: u64 = 60 * DAY_SECONDS;
+pub(crate) const RENEW_SECONDS: u64 = 60 * DAY_SECONDS;
 
-const DAY_SECONDS: u64 = 24 * 60 * 60;
+pub(crate) const DAY_SECONDS: u64 = 24 * 60 * 60;
 
 /// What it takes to speak TLS.
 pub(crate) struct Tls {
     pub(crate) acceptor: TlsAcceptor,
     /// For clients that want to trust it.
     pub(crate) certificate_pem: String,
+    /// The second at which it ends.
+    pub(crate) end: u64,
 }
 
 /// Where a certificate is kept.
@@ -75,12 +86,35 @@ impl Home {
     }
 }
 
+/// Where a certificate comes from.
+#[derive(Clone, Debug)]
+pub(crate) enum Source {
+    /// We make it, for these names.
+    Made { home: Home, names: Vec<String> },
+    /// The user has one.
+    Files { certificate: PathBuf, key: PathBuf },
+}
+
+impl Source {
+    /// The certificate as it is at `now`; one that we make is made again in time.
+    pub(crate) fn open(&self, now: u64) -> Result<Tls, String> {
+        match self {
+            Source::Made { home, names } => prepare(home, names, now),
+            Source::Files { certificate, key } => {
+                let chain = files::read(certificate, "--tls-cert", FILE_BYTES_MAX)?;
+                let key = files::read(key, "--tls-key", FILE_BYTES_MAX)?;
+                accept_with(&chain, &key)
+            }
+        }
+    }
+}
+
 /// The certificate in its `home`, or a new one, for `names` at `now`.
-pub(crate) fn prepare(home: &Home, names: &[String], now: u64) -> Result<Tls, String> {
+fn prepare(home: &Home, names: &[String], now: u64) -> Result<Tls, String> {
     let path = home.file();
     let kept = path.as_deref().and_then(|path| fs::read_to_string(path).ok());
     if let Some(text) = kept.filter(|text| is_good(text, names, now)) {
-        match accept_with(&text) {
+        match accept_with(&text, &text) {
             Ok(tls) => return Ok(tls),
             Err(error) => tracing::warn!(%error, "the certificate is damaged and is made again"),
         }
@@ -96,7 +130,7 @@ pub(crate) fn prepare(home: &Home, names: &[String], now: u64) -> Result<Tls, St
             Home::Cache(_) => tracing::debug!("the certificate is for this start only: {message}"),
         }
     }
-    accept_with(&text)
+    accept_with(&text, &text)
 }
 
 /// The names a client may call this server by.
@@ -160,28 +194,32 @@ fn keep(path: &Path, text: &str) -> io::Result<()> {
     fs::rename(&aside, path)
 }
 
-fn accept_with(text: &str) -> Result<Tls, String> {
-    let certificate = CertificateDer::from_pem_slice(text.as_bytes()).map_err(damaged)?;
-    let key = PrivateKeyDer::from_pem_slice(text.as_bytes()).map_err(damaged)?;
+fn accept_with(chain: &str, key: &str) -> Result<Tls, String> {
+    let certificates: Vec<_> = CertificateDer::pem_slice_iter(chain.as_bytes())
+        .collect::<Result<_, _>>()
+        .map_err(damaged)?;
+    let end = certificates.first().and_then(|first| end_of(first));
+    let end = end.ok_or_else(|| damaged("there is none in its file"))?;
+    let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).map_err(damaged)?;
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut config = ServerConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])
-        .and_then(|builder| builder.with_no_client_auth().with_single_cert(vec![certificate], key))
+        .and_then(|builder| builder.with_no_client_auth().with_single_cert(certificates, key))
         .map_err(damaged)?;
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    Ok(Tls { acceptor: Arc::new(config).into(), certificate_pem: public_part(text) })
+    Ok(Tls { acceptor: Arc::new(config).into(), certificate_pem: public_part(chain), end })
 }
 
 fn damaged(error: impl std::fmt::Display) -> String {
     format!("The certificate cannot be used: {error}.")
 }
 
-/// The certificate alone, without its title and without the key.
+/// The certificates alone, without a title and without a key.
 fn public_part(text: &str) -> String {
+    const BEGIN: &str = "-----BEGIN CERTIFICATE-----";
     const END: &str = "-----END CERTIFICATE-----";
-    let from_start = text.find("-----BEGIN CERTIFICATE-----").and_then(|start| text.get(start..));
-    let certificate = from_start.and_then(|text| text.split_once(END)).map(|(inside, _)| inside);
-    certificate.map(|inside| format!("{inside}{END}\n")).unwrap_or_default()
+    let parts = text.split(BEGIN).skip(1).filter_map(|part| part.split_once(END));
+    parts.flat_map(|(inside, _)| [BEGIN, inside, END, "\n"]).collect()
 }
 
 #[cfg(test)]
@@ -237,6 +275,29 @@ mod tests {
         let last_day = NOW + LIFE_SECONDS - RENEW_SECONDS;
         assert_eq!(pem(folder.path(), &["localhost", "a"], last_day - 1), second);
         assert_ne!(pem(folder.path(), &["localhost", "a"], last_day), second);
+    }
+
+    #[test]
+    fn the_end_of_a_certificate_is_known() {
+        let end = |now: u64| {
+            let text = make(&["localhost".to_owned()], now).unwrap();
+            accept_with(&text, &text).unwrap().end
+        };
+        assert_eq!(end(NOW), NOW + LIFE_SECONDS);
+        // In 2060 the time is written in another way.
+        assert_eq!(end(2 * NOW), 2 * NOW + LIFE_SECONDS);
+    }
+
+    #[test]
+    fn a_key_of_another_certificate_is_refused() {
+        let make = || make(&["localhost".to_owned()], NOW).unwrap();
+        let (first, second) = (make(), make());
+        assert!(accept_with(&first, &second).is_err());
+        assert!(accept_with("", &second).is_err());
+        let chain = first.clone() + &second;
+        let pem = accept_with(&chain, &first).unwrap().certificate_pem;
+        assert_eq!(pem.matches("BEGIN CERTIFICATE").count(), 2);
+        assert!(!pem.contains("PRIVATE"));
     }
 
     #[test]

@@ -117,6 +117,18 @@ impl Server {
         kill_process(pid, signal).unwrap();
     }
 
+    /// Waits until it has written a line with `part` to its standard error, which must be
+    /// piped.
+    pub(crate) fn hear(&mut self, part: &str) {
+        let stderr = self.child.stderr.as_mut().unwrap();
+        let mut said = String::new();
+        let mut byte = [0];
+        while !said.ends_with('\n') || !said.contains(part) {
+            assert_eq!(stderr.read(&mut byte).unwrap(), 1, "it has not said '{part}': {said}");
+            said.push(char::from(byte[0]));
+        }
+    }
+
     /// What it wrote to its standard error, which must be piped, until it ended.
     pub(crate) fn said(mut self) -> String {
         let mut said = String::new();
