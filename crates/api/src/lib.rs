@@ -37,6 +37,7 @@ use crate::metrics::Requests;
 use crate::operation::{Request, wrong_verb};
 use crate::reply::{Constant, Context};
 use crate::route::Resource;
+pub use crate::route::UNKNOWN_PATH;
 
 /// The keys of the account, in base64.
 #[derive(Clone, Default)]
@@ -64,12 +65,22 @@ pub struct Settings {
     pub loopback: bool,
     /// Whether who comes to `localhost` finds the server at 127.0.0.1 too.
     pub on_ipv4: bool,
-    /// Whether the admin API is there also for other machines.
+    /// Whether the admin API is there also for other machines. It is for this one,
+    /// whatever the server listens on.
     pub admin_public: bool,
     /// What `/_explorer/emulator.pem` serves.
     pub certificate_pem: Option<String>,
     /// Real time, for the dates of signatures.
     pub wall: Box<dyn Fn() -> Timestamp + Send + Sync>,
+}
+
+/// The way that a request took.
+#[derive(Clone, Copy, Debug)]
+pub struct Way {
+    /// Whether it came over TLS.
+    pub secure: bool,
+    /// Whether it came from this machine, by the address at the other end.
+    pub local: bool,
 }
 
 /// A request, with its body.
@@ -78,8 +89,8 @@ pub struct Incoming {
     pub parts: request::Parts,
     /// The body.
     pub body: Bytes,
-    /// Whether it came over TLS.
-    pub secure: bool,
+    /// How it came.
+    pub way: Way,
     /// By which the client's side says that it does not wait any more.
     pub cancel: Cancel,
 }
@@ -152,7 +163,7 @@ impl Api {
     /// Whether a request with this head may send its body. The listener asks
     /// before it keeps a body that does not come in one piece, and before it
     /// tells a client that waits for it to go on.
-    pub fn admit(&self, head: &request::Parts, secure: bool) -> Result<()> {
+    pub fn admit(&self, head: &request::Parts, way: Way) -> Result<()> {
         let request = Request {
             method: head.method.as_str(),
             query: head.uri.query().unwrap_or_default(),
@@ -163,7 +174,7 @@ impl Api {
         let segments = route::segments(path)?;
         match route::resource(&segments)? {
             Resource::Ready | Resource::Alive | Resource::Certificate | Resource::Metrics => Ok(()),
-            Resource::Admin(call) => self.check_admin(&request, call, secure),
+            Resource::Admin(call) => self.check_admin(&request, call, way),
             resource => match self.check_signature(&request, path, &segments) {
                 Ok(()) => Ok(()),
                 Err(refused) => self.check_whole(&request, &head.uri, resource, refused).map(drop),
@@ -273,7 +284,7 @@ impl Api {
         &self,
         request: &Request<'_>,
         resource: Resource<'_>,
-        Incoming { secure, cancel, .. }: &Incoming,
+        Incoming { way, cancel, .. }: &Incoming,
     ) -> Result<Option<Said>> {
         let get = matches!(request.method, "GET" | "HEAD");
         Ok(Some(match resource {
@@ -296,13 +307,13 @@ impl Api {
             }
             Resource::Metrics => {
                 if !self.settings.loopback {
-                    self.check_bearer(request, *secure, Access::Read)?;
+                    self.check_bearer(request, *way, Access::Read)?;
                 }
                 let text = metrics::render(&self.engine, &self.requests, &self.edge);
                 Said::text("text/plain; version=0.0.4", text)
             }
             Resource::Admin(call) => {
-                self.check_admin(request, call, *secure)?;
+                self.check_admin(request, call, *way)?;
                 let operation = admin::read(request, call)?;
                 Said::Operation(self.engine.run_until(operation, cancel.clone()))
             }
@@ -310,22 +321,17 @@ impl Api {
         }))
     }
 
-    fn check_admin(
-        &self,
-        request: &Request<'_>,
-        call: &[Cow<'_, str>],
-        secure: bool,
-    ) -> Result<()> {
-        if !self.settings.loopback && !self.settings.admin_public {
+    fn check_admin(&self, request: &Request<'_>, call: &[Cow<'_, str>], way: Way) -> Result<()> {
+        if !way.local && !self.settings.admin_public {
             return Err(route::unknown());
         }
-        self.check_bearer(request, secure, admin::access(request.method, call))
+        self.check_bearer(request, way, admin::access(request.method, call))
     }
 
     /// The key itself stands in the request, so other machines send it over
     /// https only.
-    fn check_bearer(&self, request: &Request<'_>, secure: bool, access: Access) -> Result<()> {
-        if !self.settings.loopback && !secure {
+    fn check_bearer(&self, request: &Request<'_>, way: Way, access: Access) -> Result<()> {
+        if !way.local && !way.secure {
             return Err(Error::new(
                 ErrorKind::Forbidden,
                 "This answers other machines over https only.",
@@ -341,7 +347,7 @@ impl Api {
         // Two that differ are refused.
         request.headers.text(&HOST)?;
         let host = host(&incoming.parts);
-        let body = account::describe(host, incoming.secure, self.settings.on_ipv4);
+        let body = account::describe(host, incoming.way.secure, self.settings.on_ipv4);
         let mut reply = self.engine.run(Operation::ReadTime).wait();
         reply.outcome =
             Ok(Success { status: 200, body: body.to_string().into(), ..Success::default() });
@@ -412,13 +418,13 @@ fn host(parts: &request::Parts) -> &str {
 /// The address of what is read, replaced or deleted, as the client gave it. What a
 /// POST answers is not what is at its address.
 fn location(incoming: &Incoming) -> Option<String> {
-    let Incoming { parts, secure, .. } = incoming;
+    let Incoming { parts, way, .. } = incoming;
     let path = parts.uri.path_and_query()?.as_str();
     let is_resource = path.starts_with("/dbs") || path.starts_with("/offers");
     if parts.method == http::Method::POST || !is_resource {
         return None;
     }
-    let scheme = if *secure { "https" } else { "http" };
+    let scheme = if way.secure { "https" } else { "http" };
     Some([scheme, "://", host(parts), path].concat())
 }
 

@@ -120,9 +120,12 @@ fn script(kind: &str) -> Result<Resource<'static>> {
     })
 }
 
+/// What is said of a path that names nothing, and of one that is hidden.
+pub const UNKNOWN_PATH: &str = "There is no such resource: the path is not known.";
+
 /// The error for a path that names nothing.
 pub(crate) fn unknown() -> Error {
-    Error::new(ErrorKind::NotFound, "There is no such resource: the path is not known.")
+    Error::new(ErrorKind::NotFound, UNKNOWN_PATH)
 }
 
 #[cfg(test)]

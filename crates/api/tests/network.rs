@@ -6,7 +6,7 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use dayfly_api::{AccountKeys, Api, Cancel, Incoming, Settings};
+use dayfly_api::{AccountKeys, Api, Cancel, Incoming, Settings, Way};
 use dayfly_engine::{Engine, EngineSettings};
 use dayfly_model::Timestamp;
 use dayfly_storage::clock::{HandWall, Wall};
@@ -19,6 +19,10 @@ use sha2::Sha256;
 const PRIMARY: &str = "cHJpbWFyeSBrZXkgb2YgdGhpcyB0ZXN0";
 const SECONDARY: &str = "c2Vjb25kYXJ5IGtleSBvZiB0aGlzIHRlc3Q=";
 const READ_ONLY: &str = "cmVhZC1vbmx5IGtleSBvZiB0aGlzIHRlc3Q=";
+
+/// In clear text, from this machine and from another.
+const HERE: Way = Way { secure: false, local: true };
+const THERE: Way = Way { secure: false, local: false };
 
 fn api(loopback: bool, admin_public: bool) -> Api {
     let store: Arc<dyn Store> = Arc::new(Local::memory(LocalOptions::default()).unwrap());
@@ -38,18 +42,17 @@ fn api(loopback: bool, admin_public: bool) -> Api {
     Api::new(engine, settings).unwrap()
 }
 
-fn ask(api: &Api, method: &str, path: &str, key: Option<&str>, secure: bool) -> u16 {
+fn ask(api: &Api, method: &str, path: &str, key: Option<&str>, way: Way) -> u16 {
     let mut request = Request::builder().method(method).uri(path);
     if let Some(key) = key {
         request = request.header("authorization", format!("Bearer {key}"));
     }
     let (parts, ()) = request.body(()).unwrap().into_parts();
     let body = Bytes::from_static(br#"{"advanceSeconds":1}"#);
-    let admitted =
-        api.admit(&parts, secure).map_or_else(|error| error.kind.wire().status, |()| 200);
+    let admitted = api.admit(&parts, way).map_or_else(|error| error.kind.wire().status, |()| 200);
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let answer =
-        runtime.block_on(api.handle(Incoming { parts, body, secure, cancel: Cancel::default() }));
+        runtime.block_on(api.handle(Incoming { parts, body, way, cancel: Cancel::default() }));
     let status = answer.status().as_u16();
     if matches!(admitted, 401 | 403) {
         assert_eq!(admitted, status, "{method} {path}");
@@ -57,13 +60,15 @@ fn ask(api: &Api, method: &str, path: &str, key: Option<&str>, secure: bool) -> 
     status
 }
 
-/// Listener, `--admin-public`, TLS, key: what `GET` and `POST` of the clock
-/// answer. The clock of this store cannot be moved, which is 403 too.
+/// Where from, `--admin-public`, TLS, key: what `GET` and `POST` of the clock answer,
+/// whatever the server listens on. The clock of this store cannot be moved, which is
+/// 403 too.
 #[test]
 fn who_reaches_the_admin_api() {
     let clock = "/_admin/v1/clock";
-    for (loopback, public, secure, key, get, post) in [
+    for (local, public, secure, key, get, post) in [
         (true, false, false, Some(PRIMARY), 200, 403),
+        (true, false, true, Some(PRIMARY), 200, 403),
         (true, false, false, Some(SECONDARY), 200, 403),
         (true, false, false, Some(READ_ONLY), 200, 403),
         (true, false, false, Some("other"), 401, 401),
@@ -75,24 +80,30 @@ fn who_reaches_the_admin_api() {
         (false, true, true, None, 401, 401),
         (false, true, false, Some(PRIMARY), 403, 403),
     ] {
-        let api = api(loopback, public);
-        let case = (loopback, public, secure, key);
-        assert_eq!(ask(&api, "GET", clock, key, secure), get, "{case:?}");
-        assert_eq!(ask(&api, "POST", clock, key, secure), post, "{case:?}");
+        for loopback in [local, false] {
+            let api = api(loopback, public);
+            let case = (loopback, local, public, secure, key);
+            let way = Way { secure, local };
+            assert_eq!(ask(&api, "GET", clock, key, way), get, "{case:?}");
+            assert_eq!(ask(&api, "POST", clock, key, way), post, "{case:?}");
+        }
     }
 }
 
 #[test]
 fn who_reaches_the_metrics() {
-    for (loopback, secure, key, status) in [
-        (true, false, None, 200),
-        (false, true, None, 401),
-        (false, true, Some(READ_ONLY), 200),
-        (false, false, Some(PRIMARY), 403),
+    let there_by_tls = Way { secure: true, ..THERE };
+    for (loopback, way, key, status) in [
+        (true, HERE, None, 200),
+        (false, HERE, None, 401),
+        (false, HERE, Some(READ_ONLY), 200),
+        (false, there_by_tls, None, 401),
+        (false, there_by_tls, Some(READ_ONLY), 200),
+        (false, THERE, Some(PRIMARY), 403),
     ] {
         let api = api(loopback, false);
-        let case = (loopback, secure, key);
-        assert_eq!(ask(&api, "GET", "/metrics", key, secure), status, "{case:?}");
+        let case = (loopback, way, key);
+        assert_eq!(ask(&api, "GET", "/metrics", key, way), status, "{case:?}");
     }
 }
 
@@ -109,7 +120,7 @@ fn what_is_open_on_a_network() {
         ("/offers", 401),
         ("/nothing", 404),
     ] {
-        assert_eq!(ask(&api, "GET", path, None, true), status, "{path}");
+        assert_eq!(ask(&api, "GET", path, None, Way { secure: true, ..THERE }), status, "{path}");
     }
 }
 
@@ -135,7 +146,7 @@ fn signed_by(api: &Api, key: &str, method: &str, date: u64) -> u16 {
     let (parts, ()) = request.body(()).unwrap().into_parts();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let body = Bytes::from_static(br#"{"id":"d"}"#);
-    let incoming = Incoming { parts, body, secure: false, cancel: Cancel::default() };
+    let incoming = Incoming { parts, body, way: HERE, cancel: Cancel::default() };
     runtime.block_on(api.handle(incoming)).status().as_u16()
 }
 

@@ -134,8 +134,8 @@ pub(crate) struct Config {
     #[arg(long, env = "DAYFLY_ALLOW_CLEAR_TEXT", value_parser = BoolishValueParser::new())]
     pub(crate) allow_clear_text: bool,
 
-    /// Serves the admin API on a network address too, where otherwise it is
-    /// hidden.
+    /// Serves the admin API to other machines too, over https; otherwise it is
+    /// there for connections from this one only.
     #[arg(long, env = "DAYFLY_ADMIN_PUBLIC", value_parser = BoolishValueParser::new())]
     pub(crate) admin_public: bool,
 

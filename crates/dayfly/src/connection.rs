@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::task::Poll;
 
 use bytes::Bytes;
-use dayfly_api::{Api, Cancel, Pieces, Reason};
+use dayfly_api::{Api, Cancel, Pieces, Reason, Way};
 use dayfly_model::{Error, ErrorKind, Result};
 use http::{HeaderMap, Response};
 use hyper::server::conn::{http1, http2};
@@ -74,7 +74,7 @@ impl Host {
 /// One connection, as its requests see it.
 pub(crate) struct Visit {
     host: Arc<Host>,
-    secure: bool,
+    way: Way,
     progress: Progress,
     reader: Arc<Reader>,
     refused: AtomicBool,
@@ -93,10 +93,10 @@ struct Line {
 }
 
 impl Visit {
-    fn new(host: &Arc<Host>, secure: bool) -> Arc<Visit> {
+    fn new(host: &Arc<Host>, way: Way) -> Arc<Visit> {
         Arc::new(Visit {
             host: Arc::clone(host),
-            secure,
+            way,
             progress: Progress::new(host.limits),
             reader: host.answers.reader(),
             refused: AtomicBool::new(false),
@@ -160,13 +160,13 @@ impl Visit {
         &self.reader
     }
 
-    pub(crate) fn secure(&self) -> bool {
-        self.secure
+    pub(crate) fn way(&self) -> Way {
+        self.way
     }
 
     /// Refuses every request of a connection that should have been encrypted.
     pub(crate) fn check_secure(&self) -> Result<()> {
-        if self.secure || self.host.clear_text == ClearText::Served {
+        if self.way.secure || self.host.clear_text == ClearText::Served {
             return Ok(());
         }
         Err(Error::bad_request("This server does not take clear text: use https."))
@@ -218,17 +218,24 @@ impl Visit {
 /// Serves a connection until it is closed. Its failures concern nobody else
 /// and are not worth more than a line for whoever looks for them.
 pub(crate) async fn serve(stream: TcpStream, host: Arc<Host>, mut guest: Guest) {
+    let way = Way { secure: false, local: is_local(&stream) };
     let Some(opening) = guest.unless_stopping(open(stream, &host)).await else { return };
     match opening {
         Ok(Opening::Http1(stream)) => {
-            Box::pin(http1(stream, Visit::new(&host, false), guest)).await;
+            Box::pin(http1(stream, Visit::new(&host, way), guest)).await;
         }
         Ok(Opening::Http2(stream)) => {
-            Box::pin(http2(stream, Visit::new(&host, false), guest)).await;
+            Box::pin(http2(stream, Visit::new(&host, way), guest)).await;
         }
-        Ok(Opening::Tls(stream)) => Box::pin(tls(stream, &host, guest)).await,
+        Ok(Opening::Tls(stream)) => Box::pin(tls(stream, &host, way, guest)).await,
         Err(error) => tracing::debug!(%error, "a connection ended before its first request"),
     }
+}
+
+/// Whether a client is on this machine. The address of its end cannot be made up: the
+/// answers would go there.
+fn is_local(stream: &TcpStream) -> bool {
+    stream.peer_addr().is_ok_and(|peer| peer.ip().to_canonical().is_loopback())
 }
 
 /// What a client speaks, by its first bytes.
@@ -293,7 +300,8 @@ async fn sniff(
 
 /// A client that began in clear text and stopped learns why it is closed.
 async fn say_too_slow(stream: &mut TcpStream, host: &Arc<Host>) -> io::Result<()> {
-    let refusal = Visit::new(host, false).raw_refusal(too_slow());
+    let way = Way { secure: false, local: is_local(stream) };
+    let refusal = Visit::new(host, way).raw_refusal(too_slow());
     timeout(host.limits.linger_timeout(), stream.write_all(&refusal)).await?
 }
 
@@ -301,11 +309,11 @@ fn too_slow() -> Error {
     Error::new(ErrorKind::RequestTimeout, "The head of the request did not come in time.")
 }
 
-async fn tls(stream: TcpStream, host: &Arc<Host>, mut guest: Guest) {
+async fn tls(stream: TcpStream, host: &Arc<Host>, way: Way, mut guest: Guest) {
     let handshake = timeout(host.limits.header_timeout(), host.tls().accept(stream));
     match guest.unless_stopping(handshake).await {
         Some(Ok(Ok(stream))) => {
-            let visit = Visit::new(host, true);
+            let visit = Visit::new(host, Way { secure: true, ..way });
             if stream.get_ref().1.alpn_protocol() == Some(b"h2") {
                 Box::pin(http2(stream, visit, guest)).await;
             } else {

@@ -65,7 +65,7 @@ async fn receive<'a>(visit: &'a Visit, parts: &Parts, body: Incoming) -> Result<
     let admission = Admission {
         // hyper says `100 Continue` when the body is first looked for.
         at_once: parts.headers.contains_key(EXPECT),
-        ask: || visit.api().admit(parts, visit.secure()),
+        ask: || visit.api().admit(parts, visit.way()),
     };
     read_body(body, visit.limits(), visit.bodies(), admission).await
 }
@@ -113,12 +113,8 @@ fn check_coding(parts: &Parts) -> Result<()> {
 /// connection, and the client learns that it was our fault.
 async fn handle(visit: &Visit, parts: Parts, body: Held<'_>) -> Response<Pieces> {
     let cancel = visit.expect_answer();
-    let incoming = dayfly_api::Incoming {
-        parts,
-        body: body.bytes,
-        secure: visit.secure(),
-        cancel: cancel.clone(),
-    };
+    let incoming =
+        dayfly_api::Incoming { parts, body: body.bytes, way: visit.way(), cancel: cancel.clone() };
     let mut handled = pin!(visit.api().handle(incoming));
     let handling = poll_fn(|cx| {
         match std::panic::catch_unwind(AssertUnwindSafe(|| handled.as_mut().poll(cx))) {

@@ -9,6 +9,7 @@
 
 mod common;
 
+use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 
 use common::{OWN_KEY, Server, admin, dayfly, send};
@@ -218,6 +219,25 @@ fn a_server_that_is_not_there_is_one_sentence() {
     let mut command = dayfly(&["ttl", "status", "a/b"]);
     let expected = format!("The server at {endpoint} cannot be asked: ");
     fails(command.env("DAYFLY_ENDPOINT", &endpoint), &expected);
+}
+
+#[test]
+fn a_hidden_admin_api_names_its_flag() {
+    // A server is asked from another machine, or through the network of a container.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let endpoint = format!("http://{}", listener.local_addr().unwrap());
+    let server = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let body = format!(r#"{{"code":"NotFound","message":"{}"}}"#, dayfly_api::UNKNOWN_PATH);
+        let length = body.len();
+        let answer = format!("HTTP/1.1 404 Not Found\r\ncontent-length: {length}\r\n\r\n{body}");
+        let mut request = [0; 4096];
+        assert!(stream.read(&mut request).unwrap() > 0);
+        stream.write_all(answer.as_bytes()).unwrap();
+    });
+    let flags = ["ttl", "status", "a/b", "--endpoint", &endpoint];
+    fails(&mut dayfly(&flags), "or start it with --admin-public.");
+    server.join().unwrap();
 }
 
 #[test]

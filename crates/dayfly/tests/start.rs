@@ -9,7 +9,7 @@
 
 mod common;
 
-use std::net::TcpStream;
+use std::net::{IpAddr, TcpStream, UdpSocket};
 
 use rustix::process::Signal;
 
@@ -216,6 +216,27 @@ fn a_server_of_every_address_is_at_each() {
     let (code, said) = refusal(&mut dayfly(&["--memory", "--listen", ":0"]));
     assert_eq!(code, Some(2), "{said}");
     assert!(said.contains("give a key of your own"), "{said}");
+}
+
+/// An address of this machine that is not a loopback one, if it has one. Nothing is sent.
+fn network_address() -> Option<IpAddr> {
+    let socket = UdpSocket::bind("0.0.0.0:0").ok()?;
+    socket.connect("192.0.2.1:9").ok()?;
+    Some(socket.local_addr().ok()?.ip()).filter(|ip| !ip.is_loopback() && !ip.is_unspecified())
+}
+
+#[test]
+fn the_admin_api_of_a_server_on_a_network_is_for_its_own_machine() {
+    let server = Server::start(&["--listen", ":0", "--key", OWN_KEY, "--allow-clear-text"]);
+    assert_eq!(server.get_with(OWN_KEY, "/_admin/v1/clock").status, 200);
+    assert_eq!(server.get("/_admin/v1/clock").status, 401);
+    if let Some(ip) = network_address() {
+        let mut client = Client::over(TcpStream::connect((ip, server.port)).unwrap());
+        client.send(format!(
+            "GET /_admin/v1/clock HTTP/1.1\r\nhost: a\r\nauthorization: Bearer {OWN_KEY}\r\n\r\n"
+        ));
+        client.answer().is_error(404, "NotFound");
+    }
 }
 
 #[test]

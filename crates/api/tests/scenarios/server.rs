@@ -6,7 +6,7 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use dayfly_api::{AccountKeys, Api, Cancel, Incoming, Settings};
+use dayfly_api::{AccountKeys, Api, Cancel, Incoming, Settings, Way};
 use dayfly_engine::EngineSettings;
 use dayfly_model::Timestamp;
 use dayfly_storage::clock::HandWall;
@@ -166,8 +166,12 @@ impl Server {
             }
         }
         let (parts, ()) = request.body(()).unwrap().into_parts();
-        let incoming =
-            Incoming { parts, body: body.into(), secure: false, cancel: Cancel::default() };
+        let incoming = Incoming {
+            parts,
+            body: body.into(),
+            way: Way { secure: false, local: true },
+            cancel: Cancel::default(),
+        };
         running.runtime.block_on(running.api.handle(incoming)).map(|body| body.to_vec().into())
     }
 }

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use dayfly_api::UNKNOWN_PATH;
 use dayfly_model::Timestamp;
 use dayfly_storage::clock::{SystemWall, Wall as _};
 use hmac::{Hmac, KeyInit as _, Mac as _};
@@ -102,7 +103,14 @@ impl Client {
         let method = if body.is_some() { "POST" } else { "GET" };
         let body = body.map(Value::to_string).unwrap_or_default();
         let headers = format!("authorization: Bearer {}\r\n", self.key);
-        self.send(method, path, &headers, &body).map(|answer| answer.body)
+        match self.send(method, path, &headers, &body) {
+            Err(sentence) if sentence == UNKNOWN_PATH => Err(format!(
+                "The server at {} hides its admin API from other machines: ask on its own \
+                 machine, or start it with --admin-public.",
+                self.endpoint
+            )),
+            answer => answer.map(|answer| answer.body),
+        }
     }
 
     /// Asks for a page of a query of a container: the first, or the one behind a
