@@ -158,6 +158,12 @@ pub(crate) struct Config {
     #[arg(long, env = "DAYFLY_TLS_KEY", value_name = "PATH")]
     pub(crate) tls_key: Option<PathBuf>,
 
+    /// More names by which clients may call a server of this machine, besides
+    /// localhost, the machine's name and those of --tls-san; may be repeated, or
+    /// separated by commas.
+    #[arg(long, env = "DAYFLY_ALLOW_HOST", value_delimiter = ',', value_name = "NAME")]
+    pub(crate) allow_host: Vec<String>,
+
     #[command(flatten)]
     pub(crate) limits: Limits,
 }
@@ -212,6 +218,8 @@ pub(crate) struct Checked {
     pub(crate) ttl_change_guard_percent: Option<f64>,
     pub(crate) clear_text: ClearText,
     pub(crate) admin_public: bool,
+    /// How a server of this machine may be called, besides localhost.
+    pub(crate) host_names: Vec<String>,
     /// Where the certificate comes from.
     pub(crate) tls: Source,
     pub(crate) limits: Limits,
@@ -236,7 +244,8 @@ impl Config {
         let source = self.key_source(network);
         let keys = source.read()?;
         self.check_network(loopback)?;
-        self.tls_san.iter().try_for_each(|name| check_tls_name(name))?;
+        self.tls_san.iter().try_for_each(|name| check_name("--tls-san", name))?;
+        self.allow_host.iter().try_for_each(|name| check_name("--allow-host", name))?;
         let place = self.place()?;
         Ok(Checked {
             listen: self.listen,
@@ -260,6 +269,11 @@ impl Config {
                 ClearText::Refused
             },
             admin_public: self.admin_public,
+            host_names: tls::host_name()
+                .into_iter()
+                .chain(self.tls_san)
+                .chain(self.allow_host)
+                .collect(),
             limits: self.limits,
         })
     }
@@ -359,13 +373,13 @@ fn percent(text: &str) -> Result<f64, String> {
     }
 }
 
-fn check_tls_name(name: &str) -> Result<(), String> {
+fn check_name(flag: &str, name: &str) -> Result<(), String> {
     let host = name.strip_prefix("*.").unwrap_or(name);
     match ServerName::try_from(host) {
         Ok(_) => Ok(()),
         Err(_) => Err(format!(
-            "The name '{name}' of --tls-san cannot stand in a certificate: \
-             give a host name or an IP address."
+            "The name '{name}' of {flag} is none: give a host name or an IP address, without a \
+             port."
         )),
     }
 }

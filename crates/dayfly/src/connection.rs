@@ -22,7 +22,7 @@ use std::task::Poll;
 use bytes::Bytes;
 use dayfly_api::{Api, Cancel, Pieces, Reason, Way};
 use dayfly_model::{Error, ErrorKind, Result};
-use http::{HeaderMap, Response};
+use http::{HeaderMap, Response, Uri};
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -33,6 +33,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::answers::{Answers, Reader};
 use crate::config::ClearText;
+use crate::hosts::Hosts;
 use crate::limits::{HEAD_BYTES_MAX, Limits, STREAMS_MAX};
 use crate::listen::Guest;
 use crate::progress::{Phase, Progress};
@@ -53,6 +54,8 @@ pub(crate) struct Host {
     pub(crate) api: Api,
     pub(crate) tls: RwLock<TlsAcceptor>,
     pub(crate) clear_text: ClearText,
+    /// How a server of this machine may be called; another is called as one likes.
+    pub(crate) hosts: Option<Hosts>,
     pub(crate) limits: Limits,
     /// Bytes of bodies held at this moment.
     pub(crate) bodies: AtomicUsize,
@@ -170,6 +173,11 @@ impl Visit {
             return Ok(());
         }
         Err(Error::bad_request("This server does not take clear text: use https."))
+    }
+
+    /// Refuses a request that calls us by a name that is not ours.
+    pub(crate) fn check_name(&self, uri: &Uri, headers: &HeaderMap) -> Result<()> {
+        self.host.hosts.as_ref().map_or(Ok(()), |hosts| hosts.check(uri, headers))
     }
 
     /// Whether there is nothing more to come on an HTTP/2 connection. Other

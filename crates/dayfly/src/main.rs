@@ -13,6 +13,7 @@ mod command;
 mod config;
 mod connection;
 mod files;
+mod hosts;
 mod keys;
 mod limits;
 mod listen;
@@ -50,6 +51,7 @@ use crate::answers::Answers;
 use crate::background::{Background, PERIOD};
 use crate::config::{Checked, Config, Durability, Place};
 use crate::connection::Host;
+use crate::hosts::Hosts;
 use crate::listen::Doors;
 use crate::recount::Recount;
 use crate::renew::{LOOK_PERIOD, Renewal};
@@ -157,6 +159,7 @@ async fn serve(
         api,
         tls: RwLock::new(tls.acceptor),
         clear_text: settings.clear_text,
+        hosts: settings.loopback.then(|| Hosts::new(settings.host_names.clone())),
         limits: settings.limits,
         bodies: AtomicUsize::new(0),
     });

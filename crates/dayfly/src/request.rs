@@ -59,6 +59,7 @@ fn leave_body_out(response: &mut Response<Pieces>) {
 async fn receive<'a>(visit: &'a Visit, parts: &Parts, body: Incoming) -> Result<Held<'a>> {
     visit.check_secure()?;
     check_head(parts)?;
+    visit.check_name(&parts.uri, &parts.headers)?;
     if body.is_end_stream() {
         return Ok(Held { bytes: Bytes::new(), counted: Counted::none(visit.bodies()) });
     }

@@ -45,7 +45,7 @@ fn a_head_has_a_largest_size() {
     assert_eq!(refused.header("connection"), Some("close"));
 
     let endless =
-        format!("GET /alive HTTP/1.1\r\nhost: a\r\na: {}", "x".repeat(HEAD_BYTES_MAX + 1));
+        format!("GET /alive HTTP/1.1\r\nhost: localhost\r\na: {}", "x".repeat(HEAD_BYTES_MAX + 1));
     answer_to(&server, endless).is_error(431, "RequestHeaderFieldsTooLarge");
 }
 
@@ -54,7 +54,7 @@ fn a_head_has_a_largest_number_of_headers() {
     let server = Server::start(&[]);
     let with = |count: usize| {
         let headers = "a: b\r\n".repeat(count);
-        answer_to(&server, format!("GET /alive HTTP/1.1\r\nhost: a\r\n{headers}\r\n"))
+        answer_to(&server, format!("GET /alive HTTP/1.1\r\nhost: localhost\r\n{headers}\r\n"))
     };
     // And the host.
     assert_eq!(with(99).status, 200);
@@ -72,13 +72,15 @@ fn a_url_has_a_largest_size() {
 
 /// To a page that needs no key, so that the body is read.
 fn post(client: &mut Client, bytes: usize) -> Answer {
-    client.send(format!("POST /alive HTTP/1.1\r\nhost: a\r\ncontent-length: {bytes}\r\n\r\n"));
+    client.send(format!(
+        "POST /alive HTTP/1.1\r\nhost: localhost\r\ncontent-length: {bytes}\r\n\r\n"
+    ));
     client.send(vec![b' '; bytes]);
     client.answer()
 }
 
 fn post_in_chunks(client: &mut Client, bytes: usize) -> Answer {
-    client.send("POST /alive HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n");
+    client.send("POST /alive HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n");
     client.send(format!("{bytes:x}\r\n{}\r\n0\r\n\r\n", " ".repeat(bytes)));
     client.answer()
 }
@@ -106,7 +108,7 @@ fn who_sends_far_too_much_reads_why_it_was_refused() {
     let mut client = server.connect();
     let bytes = 20_000_000;
     client.send(format!(
-        "POST /dbs HTTP/1.1\r\nhost: a\r\nx-ms-activity-id: {id}\r\ncontent-length: {bytes}\r\n\r\n"
+        "POST /dbs HTTP/1.1\r\nhost: localhost\r\nx-ms-activity-id: {id}\r\ncontent-length: {bytes}\r\n\r\n"
     ));
     client.send(vec![b' '; bytes]);
     let refused = client.answer();
@@ -121,7 +123,7 @@ fn who_sends_far_too_much_reads_why_it_was_refused() {
 fn a_body_in_pieces_is_not_waited_for_without_a_signature() {
     let server = Server::start(&[]);
     let mut client = server.connect();
-    client.send("POST /dbs HTTP/1.1\r\nhost: a\r\ncontent-length: 4000000\r\n\r\n{\"id\":");
+    client.send("POST /dbs HTTP/1.1\r\nhost: localhost\r\ncontent-length: 4000000\r\n\r\n{\"id\":");
     client.answer().is_error(401, "Unauthorized");
 }
 
@@ -130,8 +132,9 @@ fn a_body_that_would_be_too_large_is_refused_before_it_comes() {
     let server = Server::start(&[]);
     let large = BODY_BYTES_MAX + 1;
     for expect in ["", "expect: 100-continue\r\n"] {
-        let head =
-            format!("POST /dbs HTTP/1.1\r\nhost: a\r\ncontent-length: {large}\r\n{expect}\r\n");
+        let head = format!(
+            "POST /dbs HTTP/1.1\r\nhost: localhost\r\ncontent-length: {large}\r\n{expect}\r\n"
+        );
         answer_to(&server, head).is_error(413, "RequestEntityTooLarge");
     }
 }
@@ -139,7 +142,7 @@ fn a_body_that_would_be_too_large_is_refused_before_it_comes() {
 #[test]
 fn half_a_head_is_closed() {
     let server = Server::start(&["--header-timeout-ms", "200"]);
-    for half in ["P", "PRI * HTTP", "G", "GET / HT", "GET / HTTP/1.1\r\nhost: a\r\n"] {
+    for half in ["P", "PRI * HTTP", "G", "GET / HT", "GET / HTTP/1.1\r\nhost: localhost\r\n"] {
         let mut client = server.connect();
         client.send(half);
         client.answer().is_error(408, "RequestTimeout");
@@ -177,7 +180,7 @@ fn many_slow_clients_hold_up_nobody_and_are_closed() {
     let server = Server::start(&["--header-timeout-ms", "500"]);
     let half = || {
         let mut client = server.connect();
-        client.send("GET / HTTP/1.1\r\nhost: a\r\na: ");
+        client.send("GET / HTTP/1.1\r\nhost: localhost\r\na: ");
         client
     };
     let mut slow: Vec<_> = std::iter::repeat_with(half).take(200).collect();
@@ -193,7 +196,7 @@ fn a_body_that_does_not_come_is_given_up() {
     for setting in ["--body-progress-timeout-ms", "--body-timeout-ms"] {
         let server = Server::start(&[setting, "200"]);
         let mut client = server.connect();
-        client.send("POST /alive HTTP/1.1\r\nhost: a\r\ncontent-length: 4\r\n\r\n{}");
+        client.send("POST /alive HTTP/1.1\r\nhost: localhost\r\ncontent-length: 4\r\n\r\n{}");
         client.answer().is_error(408, "RequestTimeout");
         client.end();
         assert!(client.is_closed());
@@ -225,7 +228,7 @@ fn silence_between_requests_may_last_longer_than_a_head() {
 fn a_client_that_does_not_take_its_answers_is_closed() {
     let server = Server::start(&["--write-timeout-ms", "200"]);
     let mut client = server.connect();
-    let requests = "GET /_explorer/emulator.pem HTTP/1.1\r\nhost: a\r\n\r\n".repeat(1000);
+    let requests = "GET /_explorer/emulator.pem HTTP/1.1\r\nhost: localhost\r\n\r\n".repeat(1000);
     let error = loop {
         if let Err(error) = client.try_send(&requests) {
             break error;
@@ -342,7 +345,7 @@ fn only_so_many_connections_are_open_at_one_time() {
     drop(first);
     loop {
         let mut client = server.connect();
-        if client.try_send("GET /alive HTTP/1.1\r\nhost: a\r\n\r\n").is_ok()
+        if client.try_send("GET /alive HTTP/1.1\r\nhost: localhost\r\n\r\n").is_ok()
             && !client.is_turned_away()
         {
             break;

@@ -164,7 +164,7 @@ async fn clear_text_on_a_network_address_is_refused_and_closed() {
     let server = Server::start(&["--listen", "0.0.0.0:0", "--key", OWN_KEY]);
     assert!(!server.banner.contains("http://"), "{}", server.banner);
     let mut client = server.connect();
-    client.send("POST /dbs HTTP/1.1\r\nhost: a\r\ncontent-length: 2\r\n\r\n{}");
+    client.send("POST /dbs HTTP/1.1\r\nhost: localhost\r\ncontent-length: 2\r\n\r\n{}");
     let refused = client.answer();
     refused.is_error(400, "BadRequest");
     assert_eq!(refused.header("connection"), Some("close"));
@@ -263,7 +263,7 @@ fn a_connection_serves_request_after_request() {
         client.get("/alive");
         assert_eq!(client.answer().status, 200);
     }
-    client.send("GET /alive HTTP/1.1\r\nhost: a\r\n\r\nGET /alive HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n");
+    client.send("GET /alive HTTP/1.1\r\nhost: localhost\r\n\r\nGET /alive HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
     assert_eq!(client.answer().status, 200);
     assert_eq!(client.answer().header("connection"), Some("close"));
     assert!(client.is_closed());
@@ -273,7 +273,7 @@ fn a_connection_serves_request_after_request() {
 fn a_head_request_has_no_body() {
     let server = Server::start(&[]);
     let mut client = server.connect();
-    client.send("HEAD /dbs HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n");
+    client.send("HEAD /dbs HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
     client.end();
     let mut head = String::new();
     client.rest(&mut head);
@@ -299,17 +299,17 @@ fn nonsense_gets_an_error_of_ours() {
     for nonsense in [
         "nonsense\r\n\r\n",
         "GET / HTTP/9.9\r\n\r\n",
-        "GET / HTTP/1.1\r\nhost: a\r\nno colon\r\n\r\n",
-        "GET / HTTP/1.1\r\nhost: a\r\na\u{0}b: c\r\n\r\n",
-        "GET / HTTP/1.1\r\nhost: a\r\na: \u{0}\r\n\r\n",
+        "GET / HTTP/1.1\r\nhost: localhost\r\nno colon\r\n\r\n",
+        "GET / HTTP/1.1\r\nhost: localhost\r\na\u{0}b: c\r\n\r\n",
+        "GET / HTTP/1.1\r\nhost: localhost\r\na: \u{0}\r\n\r\n",
         "G\u{e4}T / HTTP/1.1\r\n\r\n",
-        "GET  HTTP/1.1\r\nhost: a\r\n\r\n",
-        "POST / HTTP/1.1\r\nhost: a\r\ncontent-length: x\r\n\r\n",
-        "POST / HTTP/1.1\r\nhost: a\r\ncontent-length: -1\r\n\r\n",
-        "POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n",
-        "POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: gzip\r\n\r\n",
+        "GET  HTTP/1.1\r\nhost: localhost\r\n\r\n",
+        "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: x\r\n\r\n",
+        "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: -1\r\n\r\n",
+        "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n",
+        "POST / HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: gzip\r\n\r\n",
         "POST / HTTP/1.0\r\ntransfer-encoding: chunked\r\n\r\n",
-        "POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\nx\r\n",
+        "POST / HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\nx\r\n",
     ] {
         let mut client = server.connect();
         client.send(nonsense);
@@ -324,13 +324,13 @@ fn nonsense_gets_an_error_of_ours() {
 fn a_request_has_one_host() {
     let server = Server::start(&[]);
     for (head, status) in [
-        ("GET /alive HTTP/1.1\r\nhost: a\r\n\r\n", 200),
+        ("GET /alive HTTP/1.1\r\nhost: localhost\r\n\r\n", 200),
         ("GET /alive HTTP/1.1\r\nhost:\r\n\r\n", 200),
-        ("GET /alive HTTP/1.1\r\nhost: a\r\nHost: a\r\n\r\n", 200),
+        ("GET /alive HTTP/1.1\r\nhost: localhost\r\nHost: localhost\r\n\r\n", 200),
         ("GET /alive HTTP/1.0\r\n\r\n", 200),
         ("GET /alive HTTP/1.1\r\na: b\r\n\r\n", 400),
-        ("GET /alive HTTP/1.1\r\nhost: a\r\nHost: b\r\n\r\n", 400),
-        ("GET /alive HTTP/1.0\r\nhost: a\r\nhost: b\r\n\r\n", 400),
+        ("GET /alive HTTP/1.1\r\nhost: localhost\r\nHost: b\r\n\r\n", 400),
+        ("GET /alive HTTP/1.0\r\nhost: localhost\r\nhost: b\r\n\r\n", 400),
     ] {
         let mut client = server.connect();
         client.send(head);
@@ -349,7 +349,7 @@ fn a_body_is_chunked_or_not_coded_at_all() {
     let server = Server::start(&[]);
     let post = |codings: &str| {
         let mut client = server.connect();
-        let head = format!("POST /alive HTTP/1.1\r\nhost: a\r\n{codings}\r\n");
+        let head = format!("POST /alive HTTP/1.1\r\nhost: localhost\r\n{codings}\r\n");
         client.send(format!("{head}2\r\n{{}}\r\n0\r\n\r\n"));
         (client.answer(), client)
     };
@@ -398,7 +398,7 @@ fn nobody_is_told_to_go_on_before_the_signature_was_checked() {
 fn nonsense_after_a_good_request_gets_an_error_of_ours() {
     let server = Server::start(&[]);
     let mut client = server.connect();
-    client.send("GET /alive HTTP/1.1\r\nhost: a\r\n\r\nnonsense\r\n\r\n");
+    client.send("GET /alive HTTP/1.1\r\nhost: localhost\r\n\r\nnonsense\r\n\r\n");
     assert_eq!(client.answer().status, 200);
     client.answer().is_error(400, "BadRequest");
 
@@ -415,8 +415,8 @@ fn a_request_that_breaks_off_gets_an_error_of_ours() {
     let server = Server::start(&[]);
     for half in [
         "GET",
-        "GET / HTTP/1.1\r\nhost: a\r\na",
-        "POST /alive HTTP/1.1\r\nhost: a\r\ncontent-length: 3\r\n\r\n{}",
+        "GET / HTTP/1.1\r\nhost: localhost\r\na",
+        "POST /alive HTTP/1.1\r\nhost: localhost\r\ncontent-length: 3\r\n\r\n{}",
     ] {
         let mut client = server.connect();
         client.send(half);

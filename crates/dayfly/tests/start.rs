@@ -218,6 +218,33 @@ fn a_server_of_every_address_is_at_each() {
     assert!(said.contains("give a key of your own"), "{said}");
 }
 
+#[test]
+fn a_server_of_this_machine_answers_to_its_own_names_only() {
+    let server = Server::start(&["--tls-san", "san.test", "--allow-host", "a.test,b.test"]);
+    let ask = |server: &Server, host: &str, path: &str| {
+        let mut client = server.connect();
+        client.send(format!("GET {path} HTTP/1.1\r\nhost: {host}\r\n\r\n"));
+        client.answer()
+    };
+    for host in ["localhost", "x.localhost:1", "127.0.0.1:8081", "[::1]:1", "san.test", "b.test:1"]
+    {
+        assert_eq!(ask(&server, host, "/alive").status, 200, "{host}");
+    }
+    for path in ["/alive", "/ready", "/metrics", "/", "/dbs", "/_admin/v1/clock", "/nothing"] {
+        let answer = ask(&server, "evil.test:8081", path);
+        answer.is_error(421, "MisdirectedRequest");
+        assert!(answer.body.contains("--allow-host"), "{answer:?}");
+        assert!(answer.body.contains("'evil.test'"), "{answer:?}");
+    }
+    let mut nameless = server.connect();
+    nameless.send("GET /alive HTTP/1.1\r\n\r\n");
+    nameless.answer().is_error(400, "BadRequest");
+
+    // Names on a network are the affair of its users.
+    let server = Server::start(&["--listen", ":0", "--key", OWN_KEY, "--allow-clear-text"]);
+    assert_eq!(ask(&server, "evil.test", "/alive").status, 200);
+}
+
 /// An address of this machine that is not a loopback one, if it has one. Nothing is sent.
 fn network_address() -> Option<IpAddr> {
     let socket = UdpSocket::bind("0.0.0.0:0").ok()?;

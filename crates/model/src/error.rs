@@ -74,6 +74,8 @@ error_kinds! {
     PreconditionFailed      412    0 "PreconditionFailed";
     /// The item or the request is over the size limit.
     TooLarge                413    0 "RequestEntityTooLarge";
+    /// The request calls the server by a name that is not its own.
+    Misdirected             421    0 "MisdirectedRequest";
     /// The request line or the headers are over the limit.
     HeaderTooLarge          431    0 "RequestHeaderFieldsTooLarge";
     /// Somebody else wrote at the same time; send it again.

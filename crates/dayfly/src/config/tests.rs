@@ -86,6 +86,7 @@ fn what_makes_no_sense_is_refused_in_one_sentence() {
         ),
         ("--secondary-key MDEy", "The key of --secondary-key has 3 bytes"),
         (&format!("--key {OWN} --key-file x"), "Both --key and --key-file give the key"),
+        ("--allow-host http://a", "The name 'http://a' of --allow-host is none"),
         ("--tls-cert x", "A certificate and its private key go together"),
         ("--tls-key x", "A certificate and its private key go together"),
         ("--tls-cert x --tls-key y --tls-san z", "With --tls-cert no certificate is generated"),
