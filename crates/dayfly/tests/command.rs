@@ -95,7 +95,22 @@ fn every_question_has_a_table() {
 
     let what_if = says(&server, &["whatif", "my shop/carts", "-1"]);
     assert!(what_if.starts_with("if the default were  -1\nexpire at once       0 items"));
-    assert!(what_if.contains("\nwithin an hour       1 item, "), "{what_if}");
+    for line in [
+        "then in an hour      1 item, ",
+        "later                0 items",
+        "never expire         1 item, ",
+    ] {
+        assert!(what_if.contains(line), "{line}: {what_if}");
+    }
+    assert!(what_if.contains("\nlive now, in all     2 items, "), "{what_if}");
+    let off = says(&server, &["whatif", "my shop/carts", "off"]);
+    assert!(off.contains("\nnever expire         2 items, "), "{off}");
+    let container = r#"{"id":"carts","partitionKey":{"paths":["/pk"]}}"#;
+    assert_eq!(send(&server, "PUT", "/dbs/my%20shop/colls/carts", container).status, 200);
+    let status = says(&server, &["status", "my shop/carts"]);
+    assert!(status.contains("\nnever expire    2 items, "), "{status}");
+    let container = r#"{"id":"carts","partitionKey":{"paths":["/pk"]},"defaultTtl":3600}"#;
+    assert_eq!(send(&server, "PUT", "/dbs/my%20shop/colls/carts", container).status, 200);
 
     let explain = says(&server, &["explain", "my shop/carts", "a b", r#"["x"]"#]);
     assert!(explain.contains("state        live\n"), "{explain}");

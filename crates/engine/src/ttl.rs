@@ -131,6 +131,7 @@ pub(crate) struct Now {
     pub(crate) dead: Count,
     /// When the oldest of it died.
     pub(crate) oldest_dead: Option<Timestamp>,
+    /// Alive, and for ever if the policy stays.
     pub(crate) never: Count,
     /// Live items whose `ttl` cannot be read.
     pub(crate) uninterpretable: u64,
@@ -144,7 +145,7 @@ pub(crate) fn figures(snapshot: &dyn Snapshot, container: &ContainerRecord) -> R
         let standing = lives.standing(policy, now)?;
         figures.live = figures.live.plus(standing.live);
         figures.dead = figures.dead.plus(standing.dead);
-        figures.never = figures.never.plus(lives.all(Class::Never)?);
+        figures.never = figures.never.plus(immortal(lives, policy, now)?);
         figures.uninterpretable += lives.alive(Class::Opaque, policy.cuts(now))?.items;
         if standing.dead.items > 0 {
             let oldest = oldest_dead(lives, policy, now)?;
@@ -316,16 +317,18 @@ fn immortal(lives: &Lives<'_>, policy: Policy, now: Timestamp) -> dayfly_storage
     Ok(never)
 }
 
-/// What would be, if the default were `default` from now on.
+/// What would be, if the default were `default` from now on. What expires within
+/// a day, what later and what never are together all that is alive.
 pub(crate) fn what_if(opened: &Opened, default: ContainerTtl) -> Result<Reply> {
     let now = opened.now();
     let spans = [0, HOUR, DAY];
     let mut expired = [Count::default(); 3];
     let mut ends: Option<(Timestamp, Timestamp)> = None;
-    let (mut never, mut opaque) = (Count::default(), 0);
+    let (mut live, mut never, mut opaque) = (Count::default(), Count::default(), 0);
     Figures { opened }.each(|lives, policy| {
         let changed = policy.changed(default, now);
-        let before = lives.dead_at(policy, now)?;
+        let Standing { live: alive, dead: before } = lives.standing(policy, now)?;
+        live = live.plus(alive);
         for (span, count) in spans.iter().zip(&mut expired) {
             let dead = lives.dead_at(changed, Timestamp(now.0 + span))?;
             *count = count.plus(dead.minus(before));
@@ -337,11 +340,13 @@ pub(crate) fn what_if(opened: &Opened, default: ContainerTtl) -> Result<Reply> {
                 (known, found) => known.or(found),
             };
         }
-        never = never.plus(lives.all(Class::Never)?);
+        never = never.plus(immortal(lives, changed, now)?);
         opaque += lives.alive(Class::Opaque, cuts)?.items;
         Ok(())
     })?;
-    let [at_once, hour, day] = expired.map(count_json);
+    let [at_once, hour, day] = expired;
+    let later = live.minus(day).minus(never);
+    let [at_once, hour, day, later] = [at_once, hour, day, later].map(count_json);
     Ok(ok(
         opened,
         json!({
@@ -351,7 +356,9 @@ pub(crate) fn what_if(opened: &Opened, default: ContainerTtl) -> Result<Reply> {
             "expiredInDay": day,
             "oldestTs": ends.map(|(oldest, _)| oldest.0),
             "newestTs": ends.map(|(_, newest)| newest.0),
+            "later": later,
             "never": count_json(never),
+            "live": count_json(live),
             "uninterpretable": opaque,
         }),
     ))

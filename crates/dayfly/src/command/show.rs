@@ -1,7 +1,7 @@
 //! Answers of the admin API, for people: aligned, with units, with dates.
 
 use dayfly_model::Timestamp;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// How time to live stands in a container.
 pub(super) fn status(container: &str, answer: &Value) -> String {
@@ -77,18 +77,22 @@ pub(super) fn forecast(answer: &Value) -> String {
     table(&rows, &[2, 3, 4])
 }
 
-/// What another default would expire.
+/// What another default would expire: each row has what no row above it has, so
+/// that they add up to what is alive.
 pub(super) fn what_if(default: &str, answer: &Value) -> String {
     let default = match default {
         "off" | "-1" => default.to_owned(),
         seconds => format!("{seconds} s"),
     };
+    let (once, hour, day) = (&answer["expired"], &answer["expiredInHour"], &answer["expiredInDay"]);
     let mut rows = vec![
         row("if the default were", default),
-        row("expire at once", count(&answer["expired"])),
-        row("within an hour", count(&answer["expiredInHour"])),
-        row("within a day", count(&answer["expiredInDay"])),
+        row("expire at once", count(once)),
+        row("then in an hour", count(&more(hour, once))),
+        row("then in a day", count(&more(day, hour))),
+        row("later", count(&answer["later"])),
         row("never expire", count(&answer["never"])),
+        row("live now, in all", count(&answer["live"])),
         row("ttl unreadable", items(&answer["uninterpretable"])),
     ];
     if !answer["oldestTs"].is_null() {
@@ -156,6 +160,13 @@ fn count(value: &Value) -> String {
     format!("{}, {}", items(&value["items"]), bytes(&value["bytes"]))
 }
 
+/// By how much a count is more than another.
+fn more(all: &Value, part: &Value) -> Value {
+    let number = |of: &Value, name: &str| of[name].as_u64().unwrap_or_default();
+    let more = |name: &str| number(all, name).saturating_sub(number(part, name));
+    json!({"items": more("items"), "bytes": more("bytes")})
+}
+
 /// Bytes in the unit in which they are a number of few digits.
 pub(super) fn bytes(value: &Value) -> String {
     let bytes = value.as_u64().unwrap_or_default();
@@ -203,8 +214,6 @@ pub(super) fn table(rows: &[Vec<String>], right: &[usize]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]

@@ -37,13 +37,18 @@ impl Oracle {
         self.all_alive().filter(|item| item.ttl == Ttl::Odd).count()
     }
 
+    /// What never expires, if nobody does anything.
+    fn never(&self) -> Value {
+        self.live_count(|item| !dead_at(item, self.policies[item.slice], u64::MAX))
+    }
+
     /// As `ReadTtl` shows it.
     pub(super) fn status(&self) -> Value {
         let backlog = count(self.items.values().filter(|item| item.dead));
         json!({
             "now": self.now,
             "live": self.live_count(|_| true),
-            "never": self.live_count(|item| item.ttl == Ttl::Never),
+            "never": self.never(),
             "uninterpretable": self.uninterpretable(),
             "backlog": backlog,
         })
@@ -84,7 +89,7 @@ impl Oracle {
             "now": self.now,
             "buckets": buckets,
             "later": self.live_count(|item| dead(item, u64::MAX) && !dead(item, end)),
-            "never": self.live_count(|item| !dead(item, u64::MAX)),
+            "never": self.never(),
         })
     }
 
@@ -106,7 +111,11 @@ impl Oracle {
             "expiredInDay": expired(24 * 3600),
             "oldestTs": by_default().min(),
             "newestTs": by_default().max(),
-            "never": self.live_count(|item| item.ttl == Ttl::Never),
+            "later": self.live_count(|item| {
+                item.expires(default).is_some_and(|end| end > self.now + 24 * 3600)
+            }),
+            "never": self.live_count(|item| item.expires(default).is_none()),
+            "live": self.live_count(|_| true),
             "uninterpretable": self.uninterpretable(),
         })
     }
