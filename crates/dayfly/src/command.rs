@@ -5,6 +5,7 @@
 
 mod client;
 mod key;
+mod missing;
 mod query;
 mod show;
 
@@ -177,6 +178,16 @@ impl Ask {
         }
     }
 
+    fn container(&self) -> &Container {
+        match self {
+            Ask::Status { container }
+            | Ask::Forecast { container, .. }
+            | Ask::Whatif { container, .. }
+            | Ask::Explain { container, .. }
+            | Ask::Purge { container } => container,
+        }
+    }
+
     /// The answer, for a person.
     fn show(&self, answer: &Value) -> String {
         match self {
@@ -204,6 +215,11 @@ impl Server {
     }
 }
 
+/// A text of the server without what would move the cursor.
+fn plain(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
 fn not_json() -> String {
     "The server's answer is not JSON: is it a dayfly?".to_owned()
 }
@@ -214,7 +230,10 @@ impl Command {
         match self {
             Command::Ttl(Ttl { ask, server }) => {
                 let (path, body) = ask.request();
-                let answer = server.client()?.ask(&path, body.as_ref())?;
+                let client = server.client()?;
+                let answer = client
+                    .ask(&path, body.as_ref())
+                    .map_err(|failure| missing::told(&client, ask.container(), failure))?;
                 server.print(&answer, |answer| ask.show(answer))
             }
             Command::Query(query) => query.run(),

@@ -61,12 +61,19 @@ fn prints(server: &Server, command: &str, arguments: &[&str]) -> String {
 /// What a command says that fails: one sentence.
 #[track_caller]
 fn fails(command: &mut std::process::Command, expected: &str) {
+    let said = failure(command);
+    assert!(said.starts_with("dayfly: ") && said.contains(expected), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+}
+
+/// What a command says that fails.
+#[track_caller]
+fn failure(command: &mut std::process::Command) -> String {
     let output = command.output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(output.stdout.is_empty(), "{said}");
-    assert!(said.starts_with("dayfly: ") && said.contains(expected), "{said}");
-    assert_eq!(said.lines().count(), 1, "{said}");
+    said
 }
 
 #[test]
@@ -187,14 +194,27 @@ fn a_query_that_is_refused_is_one_sentence() {
     let server = server();
     let endpoint = endpoint(&server);
     for (arguments, expected) in [
-        (&["my shop/carts", "SELEC 1"][..], "SC1001"),
-        (&["my shop/carts", "SELEC 1", "--explain"], "SC1001"),
-        (&["my shop/none", "SELECT 1"], "does not exist"),
-        (&["my shop/carts", "SELECT 1", "--key", OWN_KEY], "dayfly: "),
+        (&["my shop/cart", "SELECT 1"][..], "There is no container 'cart' in 'my shop'."),
+        (&["my shop/cart", "SELECT 1", "--explain"], "It has: carts."),
+        (&["my shop/carts", "SELECT 1", "--key", OWN_KEY], "The key is wrong: "),
         (&["my shop/carts", "SELECT 1", "--key", "!"], "The key of --key is not base64."),
     ] {
         let mut command = dayfly(&["query", "--endpoint", &endpoint]);
         fails(command.args(arguments), expected);
+    }
+}
+
+#[test]
+fn an_error_in_a_query_is_pointed_at() {
+    let server = server();
+    let endpoint = endpoint(&server);
+    for explain in [&[][..], &["--explain"]] {
+        let query = "SELECT *\nFROM c WHER c.a = 1";
+        let mut command = dayfly(&["query", "--endpoint", &endpoint, "my shop/carts", query]);
+        let said = failure(command.args(explain));
+        let (first, place) = said.split_once('\n').unwrap();
+        assert!(first.starts_with("dayfly: SC1001: Syntax error"), "{said}");
+        assert_eq!(place, "  FROM c WHER c.a = 1\n              ^\n", "{said}");
     }
 }
 
@@ -214,12 +234,23 @@ fn what_the_server_refuses_is_one_sentence() {
     let server = server();
     let endpoint = endpoint(&server);
     for (arguments, expected) in [
-        (&["status", "my shop/none"][..], "Entity with the specified id does not exist"),
-        (&["status", "none/carts"], "Owner resource does not exist"),
+        (
+            &["status", "my shop/cart"][..],
+            "dayfly: There is no container 'cart' in 'my shop'. It has: carts.\n",
+        ),
+        (&["purge", "my shop/cart"], "It has: carts.\n"),
+        (
+            &["status", "shop/carts"],
+            "dayfly: There is no database 'shop'. The server has: my shop.\n",
+        ),
         (&["whatif", "my shop/carts", "0"], "The parameter 'defaultTtl' has the value '0'"),
         (&["forecast", "my shop/carts", "--buckets", "1001"], "'buckets'"),
         (&["explain", "my shop/carts", "a", "x"], "must be a JSON array"),
-        (&["status", "my shop/carts", "--key", OWN_KEY], "dayfly: "),
+        (
+            &["status", "my shop/carts", "--key", OWN_KEY],
+            "The key is wrong: the server at http://127.0.0.1:",
+        ),
+        (&["status", "my shop/carts", "--key", OWN_KEY], " does not know the one of --key.\n"),
     ] {
         let mut command = dayfly(&["ttl", "--endpoint", &endpoint]);
         fails(command.args(arguments), expected);
@@ -289,7 +320,10 @@ fn the_environment_serves_the_server_and_the_commands() {
     ask.envs([("DAYFLY_MEMORY", "1"), ("DAYFLY_LISTEN", "127.0.0.1:0")]);
     ask.env("DAYFLY_ENDPOINT", endpoint(&server));
     // The key is taken from the environment: it is the container that is missing.
-    fails(ask.env("DAYFLY_KEY", OWN_KEY), "Owner resource does not exist");
+    let expected = "There is no database 'a'. The server has none.";
+    fails(ask.env("DAYFLY_KEY", OWN_KEY), expected);
+    fails(ask.env("DAYFLY_KEY", "YQ=="), " does not know the one of DAYFLY_KEY.");
+    fails(ask.env_remove("DAYFLY_KEY"), "has a key of its own, and none was given. Give it with");
 }
 
 #[test]

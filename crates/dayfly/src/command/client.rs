@@ -24,7 +24,7 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use serde_json::Value;
 use sha2::Sha256;
 
-use super::encoded;
+use super::{encoded, not_json, plain};
 use crate::config::WELL_KNOWN_KEY;
 
 /// How long a server may take to let us in.
@@ -32,6 +32,9 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long it may be silent. A purge of many items takes a while.
 const SILENCE_TIMEOUT: Duration = Duration::from_mins(10);
+
+/// The environment variable with the key.
+const KEY_VARIABLE: &str = "DAYFLY_KEY";
 
 /// The longest answer that is read.
 const ANSWER_BYTES_MAX: u64 = 16 * 1024 * 1024;
@@ -45,6 +48,29 @@ pub(super) struct Answer {
     pub(super) continuation: Option<String>,
 }
 
+/// Why there is no answer, or none that was wanted.
+#[derive(Debug)]
+pub(super) struct Failure {
+    /// What the server answered, if it did.
+    pub(super) status: Option<u16>,
+    pub(super) sentence: String,
+}
+
+impl From<String> for Failure {
+    fn from(sentence: String) -> Failure {
+        Failure { status: None, sentence }
+    }
+}
+
+impl From<Failure> for String {
+    fn from(failure: Failure) -> String {
+        failure.sentence
+    }
+}
+
+/// How many databases or containers are listed at most.
+const LISTED_MAX: usize = 10_000;
+
 /// Where to ask, and with which key.
 pub(super) struct Client {
     endpoint: String,
@@ -53,6 +79,8 @@ pub(super) struct Client {
     authority: String,
     port: u16,
     key: String,
+    /// Where the key was given, if it was.
+    key_from: Option<&'static str>,
     /// For https.
     tls: Option<Arc<ClientConfig>>,
 }
@@ -92,6 +120,7 @@ impl Client {
             port: authority.port_u16().unwrap_or(if secure { 443 } else { 80 }),
             authority: authority.to_string(),
             host,
+            key_from: key.as_deref().map(key_from),
             key: key_of(key, is_here)?,
             tls,
         })
@@ -99,16 +128,19 @@ impl Client {
 
     /// Asks the admin API, with a POST if there is a `body`, and returns the body
     /// of its answer. An answer that is an error is one here too.
-    pub(super) fn ask(&self, path: &str, body: Option<&Value>) -> Result<String, String> {
+    pub(super) fn ask(&self, path: &str, body: Option<&Value>) -> Result<String, Failure> {
         let method = if body.is_some() { "POST" } else { "GET" };
         let body = body.map(Value::to_string).unwrap_or_default();
         let headers = format!("authorization: Bearer {}\r\n", self.key);
         match self.send(method, path, &headers, &body) {
-            Err(sentence) if sentence == UNKNOWN_PATH => Err(format!(
-                "The server at {} hides its admin API from other machines: ask on its own \
-                 machine, or start it with --admin-public.",
-                self.endpoint
-            )),
+            Err(failure) if failure.sentence == UNKNOWN_PATH => {
+                let sentence = format!(
+                    "The server at {} hides its admin API from other machines: ask on its own \
+                     machine, or start it with --admin-public.",
+                    self.endpoint
+                );
+                Err(Failure { sentence, ..failure })
+            }
             answer => answer.map(|answer| answer.body),
         }
     }
@@ -120,23 +152,55 @@ impl Client {
         (database, container): (&str, &str),
         query: &str,
         continuation: Option<&str>,
-    ) -> Result<Answer, String> {
+    ) -> Result<Answer, Failure> {
         let path = format!("/dbs/{}/colls/{}/docs", encoded(database), encoded(container));
+        let signed = format!("post\ndocs\ndbs/{database}/colls/{container}");
+        let headers = self.page(&signed, continuation)?
+            + "content-type: application/query+json\r\n\
+               x-ms-documentdb-query-enablecrosspartition: true\r\n\
+               x-ms-documentdb-query-enable-scan: true\r\n";
+        self.send("POST", &path, &headers, query)
+    }
+
+    /// The databases, as the server shows them.
+    pub(super) fn databases(&self) -> Result<Vec<Value>, Failure> {
+        self.list("/dbs", "get\ndbs\n", "Databases")
+    }
+
+    /// The containers of a database.
+    pub(super) fn containers(&self, database: &str) -> Result<Vec<Value>, Failure> {
+        let path = format!("/dbs/{}/colls", encoded(database));
+        self.list(&path, &format!("get\ncolls\ndbs/{database}"), "DocumentCollections")
+    }
+
+    /// All pages of a list, together.
+    fn list(&self, path: &str, signed: &str, member: &str) -> Result<Vec<Value>, Failure> {
+        let (mut listed, mut continuation) = (Vec::new(), None::<String>);
+        loop {
+            let headers = self.page(signed, continuation.as_deref())?;
+            let answer = self.send("GET", path, &headers, "")?;
+            let mut page: Value = serde_json::from_str(&answer.body).map_err(|_| not_json())?;
+            if let Some(Value::Array(more)) = page.get_mut(member).map(Value::take) {
+                listed.extend(more);
+            }
+            continuation = answer.continuation;
+            if continuation.is_none() || listed.len() >= LISTED_MAX {
+                return Ok(listed);
+            }
+        }
+    }
+
+    /// The headers of a request for a page: the first, or the one behind a
+    /// continuation. It is signed for its method, kind and link.
+    fn page(&self, signed: &str, continuation: Option<&str>) -> Result<String, String> {
         let date = Timestamp(SystemWall.seconds()).to_http_date();
-        let token = self.sign(&format!(
-            "post\ndocs\ndbs/{database}/colls/{container}\n{}\n\n",
-            date.to_lowercase()
-        ))?;
-        let mut headers = format!(
-            "authorization: {token}\r\nx-ms-date: {date}\r\n\
-             content-type: application/query+json\r\nx-ms-max-item-count: -1\r\n\
-             x-ms-documentdb-query-enablecrosspartition: true\r\n\
-             x-ms-documentdb-query-enable-scan: true\r\n"
-        );
+        let token = self.sign(&format!("{signed}\n{}\n\n", date.to_lowercase()))?;
+        let mut headers =
+            format!("authorization: {token}\r\nx-ms-date: {date}\r\nx-ms-max-item-count: -1\r\n");
         if let Some(continuation) = continuation {
             headers.push_str(&format!("x-ms-continuation: {continuation}\r\n"));
         }
-        self.send("POST", &path, &headers, query)
+        Ok(headers)
     }
 
     /// What stands in `authorization` for a request with this text to sign.
@@ -151,7 +215,7 @@ impl Client {
     }
 
     /// Sends a request. An answer that is an error is one here too.
-    fn send(&self, method: &str, path: &str, headers: &str, body: &str) -> Result<Answer, String> {
+    fn send(&self, method: &str, path: &str, headers: &str, body: &str) -> Result<Answer, Failure> {
         let stream = self.connect()?;
         let (authority, length) = (&self.authority, body.len());
         let request = format!(
@@ -170,7 +234,11 @@ impl Client {
         };
         let answer = answer.map_err(|error| self.failed(silence(error)))?;
         let answer = parse(&answer).ok_or_else(|| self.failed("the answer is cut off"))?;
-        if answer.status == 200 { Ok(answer) } else { Err(told(answer.status, &answer.body)) }
+        match answer.status {
+            200 => Ok(answer),
+            401 => Err(Failure { status: Some(401), sentence: self.wrong_key() }),
+            status => Err(Failure { status: Some(status), sentence: told(status, &answer.body) }),
+        }
     }
 
     fn connect(&self) -> Result<TcpStream, String> {
@@ -193,9 +261,27 @@ impl Client {
         Err(failure)
     }
 
+    fn wrong_key(&self) -> String {
+        let endpoint = &self.endpoint;
+        match self.key_from {
+            Some(place) => format!(
+                "The key is wrong: the server at {endpoint} does not know the one of {place}."
+            ),
+            None => format!(
+                "The key is wrong: the server at {endpoint} has a key of its own, and none was \
+                 given. Give it with --key or {KEY_VARIABLE}."
+            ),
+        }
+    }
+
     fn failed(&self, why: impl Display) -> String {
         format!("The server at {} cannot be asked: {why}.", self.endpoint)
     }
+}
+
+/// Where a key was given: what the environment says is not said again.
+fn key_from(key: &str) -> &'static str {
+    if std::env::var(KEY_VARIABLE).is_ok_and(|value| value == key) { KEY_VARIABLE } else { "--key" }
 }
 
 /// The key to send. It stands in a header, so it must be able to.
@@ -287,7 +373,7 @@ fn told(status: u16, body: &str) -> String {
         Some(message) => {
             // The server's log knows the activity; a person need not.
             let message = message.split("\r\nActivityId").next().unwrap_or_default();
-            message.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+            plain(message)
         }
         None => format!("The server answered {status} without saying why: is it a dayfly?"),
     }

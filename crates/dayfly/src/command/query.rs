@@ -7,8 +7,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use super::client::{Client, Failure};
 use super::show::{bytes, items, row, table};
-use super::{Container, Server, not_json, print};
+use super::{Container, Server, missing, not_json, plain, print};
 
 /// A query of a container.
 #[derive(Clone, Debug, Args)]
@@ -66,13 +67,21 @@ impl Query {
         self.parameter.iter().map(parameter).collect()
     }
 
+    fn refused(&self, client: &Client, failure: Failure) -> String {
+        let pointed = pointed(&self.text, &failure.sentence);
+        pointed.unwrap_or_else(|| missing::told(client, &self.container, failure))
+    }
+
     fn print_plan(&self) -> Result<(), String> {
         let body = json!({
             "container": self.container.to_string(),
             "query": self.text,
             "parameters": self.parameters(),
         });
-        let answer = self.server.client()?.ask("/_admin/v1/query/explain", Some(&body))?;
+        let client = self.server.client()?;
+        let answer = client
+            .ask("/_admin/v1/query/explain", Some(&body))
+            .map_err(|failure| self.refused(&client, failure))?;
         self.server.print(&answer, plan)
     }
 
@@ -83,7 +92,9 @@ impl Query {
         let query = json!({"query": self.text, "parameters": self.parameters()}).to_string();
         let mut continuation = None;
         loop {
-            let answer = client.query((database, container), &query, continuation.as_deref())?;
+            let answer = client
+                .query((database, container), &query, continuation.as_deref())
+                .map_err(|failure| self.refused(&client, failure))?;
             let text =
                 if self.server.json { format!("{}\n", answer.body) } else { lines(&answer.body)? };
             continuation = answer.continuation;
@@ -98,6 +109,48 @@ impl Query {
 fn lines(body: &str) -> Result<String, String> {
     let page: Page<'_> = serde_json::from_str(body).map_err(|_| not_json())?;
     Ok(page.rows.iter().flat_map(|row| [row.get(), "\n"]).collect())
+}
+
+/// The first error that the server found in a query, and where it stands, if this
+/// is what it says.
+fn pointed(query: &str, sentence: &str) -> Option<String> {
+    let found: Value = serde_json::from_str(sentence.strip_prefix("Message: ")?).ok()?;
+    if let Some(sentence) = found["Errors"][0].as_str() {
+        return Some(plain(sentence));
+    }
+    let error = &found["errors"][0];
+    let message = plain(error["message"].as_str()?);
+    let code = match &error["code"] {
+        Value::String(code) => plain(code),
+        code => code.to_string(),
+    };
+    let place = &error["location"];
+    let (start, end) = (place["start"].as_u64()?, place["end"].as_u64()?);
+    Some(format!("{code}: {message}\n{}", marked(query, start, end)))
+}
+
+/// The line of a query in which a place begins, with carets below the place. It
+/// is counted in UTF-16 units.
+fn marked(query: &str, start: u64, end: u64) -> String {
+    let place = start..end.max(start + 1);
+    let (mut unit, mut line, mut marks) = (0, String::new(), String::new());
+    for c in query.chars() {
+        if c == '\n' && unit >= start {
+            break;
+        }
+        if c == '\n' {
+            (line, marks) = (String::new(), String::new());
+        } else {
+            line.push(if c.is_control() { ' ' } else { c });
+            marks.push(if place.contains(&unit) { '^' } else { ' ' });
+        }
+        unit += c.len_utf16() as u64;
+    }
+    // What is missing at the end stands behind it.
+    if !marks.contains('^') {
+        marks.push('^');
+    }
+    format!("  {line}\n  {}", marks.trim_end())
 }
 
 /// How a query finds its rows.
@@ -193,6 +246,22 @@ mod tests {
         assert_eq!(lines(body).unwrap(), "{\"b\": 1e+300,\"a\":[1, 2]}\n\"x\"\n3\n");
         assert_eq!(lines(r#"{"Documents":[]}"#).unwrap(), "");
         assert!(lines("<html>").is_err());
+    }
+
+    #[test]
+    fn an_error_has_carets_below_it() {
+        for (query, start, end, expected) in [
+            ("SELEC 1", 0, 5, "  SELEC 1\n  ^^^^^"),
+            ("SELECT *\nFROM c WHER\nx", 16, 20, "  FROM c WHER\n         ^^^^"),
+            ("SELECT", 6, 6, "  SELECT\n        ^"),
+            ("SELECT\n1", 6, 6, "  SELECT\n        ^"),
+            ("\u{1F600}\tx", 3, 4, "  \u{1F600} x\n    ^"),
+            ("", 0, 0, "  \n  ^"),
+        ] {
+            assert_eq!(marked(query, start, end), expected, "{query}");
+        }
+        assert_eq!(pointed("", "Owner resource does not exist"), None);
+        assert_eq!(pointed("", r#"Message: {"Errors":["No."]}"#).as_deref(), Some("No."));
     }
 
     #[test]
