@@ -8,6 +8,7 @@ mod key;
 mod missing;
 mod query;
 mod show;
+mod typed;
 
 use std::io::{self, Write as _};
 use std::path::PathBuf;
@@ -83,17 +84,20 @@ enum Ask {
         /// How many stretches of time, at most 1000.
         #[arg(long, default_value_t = 24, value_name = "COUNT")]
         buckets: u32,
-        /// How long each is.
-        #[arg(long, default_value_t = 3600, value_name = "SECONDS")]
-        bucket_seconds: u32,
+        /// How long each is: seconds, or a span such as 30m, 12h or 1d.
+        #[arg(long, visible_alias = "bucket", default_value = "1h", value_name = "TIME")]
+        #[arg(value_parser = typed::seconds)]
+        bucket_seconds: u64,
     },
     /// What another defaultTtl would expire; nothing is changed.
     Whatif {
         /// The container, as DATABASE/CONTAINER.
         #[arg(value_name = "DB/COLL")]
         container: Container,
-        /// The default: a number of seconds, -1, or off.
+        /// The default: a number of seconds, a span such as 30m, 12h or 90d, -1, or
+        /// off.
         #[arg(value_name = "DEFAULT_TTL", allow_hyphen_values = true)]
+        #[arg(value_parser = typed::default_ttl)]
         default: String,
     },
     /// Why an item lives, until when, or why not.
@@ -104,8 +108,9 @@ enum Ask {
         /// The item's id.
         #[arg(value_name = "ID", allow_hyphen_values = true)]
         id: String,
-        /// The item's partition key, as a JSON array, such as `["x"]`.
-        #[arg(value_name = "PARTITION_KEY")]
+        /// The item's partition key: a word, which is a string, or JSON, such as
+        /// `5`, or `["x","y"]` for a key of several values.
+        #[arg(value_name = "PARTITION_KEY", allow_hyphen_values = true)]
         partition_key: String,
     },
     /// Removes from the disk what has expired until now. Nobody sees a
@@ -168,7 +173,7 @@ impl Ask {
                 (format!("{}/whatif?defaultTtl={}", container.path(), encoded(default)), None)
             }
             Ask::Explain { container, id, partition_key } => {
-                let (id, key) = (encoded(id), encoded(partition_key));
+                let (id, key) = (encoded(id), encoded(&typed::partition_key(partition_key)));
                 (format!("{}/explain?id={id}&partitionKey={key}", container.path()), None)
             }
             Ask::Purge { container } => (

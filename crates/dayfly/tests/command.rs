@@ -126,6 +126,23 @@ fn every_question_has_a_table() {
 }
 
 #[test]
+fn times_and_keys_are_typed_as_people_type_them() {
+    let server = server();
+    let json = |arguments: &[&str]| says(&server, &[arguments, &["--json"]].concat());
+    let spans = ["forecast", "my shop/carts", "--buckets", "1", "--bucket", "2h"];
+    let seconds = ["forecast", "my shop/carts", "--buckets", "1", "--bucket-seconds", "7200"];
+    assert!(json(&spans).contains(&format!("\"to\":{}", NOW + 7200)));
+    assert_eq!(json(&spans), json(&seconds));
+    let what_if = |default: &str| says(&server, &["whatif", "my shop/carts", default]);
+    assert!(what_if("90d").starts_with("if the default were  7776000 s\n"));
+    assert_eq!(what_if("90d"), what_if("7776000"));
+    let explain = |key: &str| says(&server, &["explain", "my shop/carts", "b", key]);
+    assert!(explain("x").contains("state        live\n"));
+    assert_eq!(explain("x"), explain(r#"["x"]"#));
+    assert!(explain("-x").contains("state        absent\n"));
+}
+
+#[test]
 fn what_has_expired_is_purged_when_asked() {
     let server = server();
     admin(&server, "purge/pause", "");
@@ -245,7 +262,7 @@ fn what_the_server_refuses_is_one_sentence() {
         ),
         (&["whatif", "my shop/carts", "0"], "The parameter 'defaultTtl' has the value '0'"),
         (&["forecast", "my shop/carts", "--buckets", "1001"], "'buckets'"),
-        (&["explain", "my shop/carts", "a", "x"], "must be a JSON array"),
+        (&["explain", "my shop/carts", "a", "[x"], "must be a JSON array"),
         (
             &["status", "my shop/carts", "--key", OWN_KEY],
             "The key is wrong: the server at http://127.0.0.1:",
@@ -328,9 +345,13 @@ fn the_environment_serves_the_server_and_the_commands() {
 
 #[test]
 fn unknown_commands_are_refused() {
-    for arguments in
-        [&["more"][..], &["ttl", "more"], &["ttl"], &["--memory", "ttl", "status", "a/b"]]
-    {
+    for arguments in [
+        &["more"][..],
+        &["ttl", "more"],
+        &["ttl"],
+        &["--memory", "ttl", "status", "a/b"],
+        &["ttl", "whatif", "a/b", "1y"],
+    ] {
         let output = dayfly(arguments).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         assert!(output.stdout.is_empty(), "{arguments:?}");

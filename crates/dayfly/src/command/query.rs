@@ -115,10 +115,10 @@ fn lines(body: &str) -> Result<String, String> {
 /// is what it says.
 fn pointed(query: &str, sentence: &str) -> Option<String> {
     let found: Value = serde_json::from_str(sentence.strip_prefix("Message: ")?).ok()?;
-    if let Some(sentence) = found["Errors"][0].as_str() {
+    if let Some(sentence) = found.pointer("/Errors/0").and_then(Value::as_str) {
         return Some(plain(sentence));
     }
-    let error = &found["errors"][0];
+    let error = found.pointer("/errors/0")?;
     let message = plain(error["message"].as_str()?);
     let code = match &error["code"] {
         Value::String(code) => plain(code),
