@@ -5,6 +5,7 @@
 
 mod client;
 mod key;
+mod list;
 mod missing;
 mod query;
 mod show;
@@ -18,6 +19,7 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
 use self::client::Client;
+use self::list::List;
 use self::query::Query;
 use crate::keys;
 
@@ -27,6 +29,9 @@ pub(crate) enum Command {
     /// Shows time to live in a running server: how it stands, what expires
     /// when, and why.
     Ttl(Ttl),
+    /// Shows the databases and containers of a running server, with how many items
+    /// live in them and their time to live.
+    Ls(List),
     /// Shows what a query finds in a running server, or how it finds it.
     Query(Query),
     /// Prints a new account key, for --key or --key-file.
@@ -70,11 +75,11 @@ struct Server {
 /// A question.
 #[derive(Clone, Debug, Subcommand)]
 enum Ask {
-    /// How time to live stands in a container.
+    /// How time to live stands in a container, or in all of them.
     Status {
-        /// The container, as DATABASE/CONTAINER.
+        /// The container, as DATABASE/CONTAINER; without it, all.
         #[arg(value_name = "DB/COLL")]
-        container: Container,
+        container: Option<Container>,
     },
     /// What expires when, if nothing is written.
     Forecast {
@@ -159,49 +164,60 @@ fn encoded(text: &str) -> String {
 }
 
 impl Ask {
-    /// The path to ask, and what to send there, if it is not only read.
-    fn request(&self) -> (String, Option<Value>) {
+    /// The container that is asked about, if it is one.
+    fn container(&self) -> Option<&Container> {
         match self {
-            Ask::Status { container } => (container.path(), None),
-            Ask::Forecast { container, buckets, bucket_seconds } => {
-                let path = container.path();
-                let path =
-                    format!("{path}/forecast?buckets={buckets}&bucketSeconds={bucket_seconds}");
-                (path, None)
-            }
-            Ask::Whatif { container, default } => {
-                (format!("{}/whatif?defaultTtl={}", container.path(), encoded(default)), None)
-            }
-            Ask::Explain { container, id, partition_key } => {
-                let (id, key) = (encoded(id), encoded(&typed::partition_key(partition_key)));
-                (format!("{}/explain?id={id}&partitionKey={key}", container.path()), None)
-            }
-            Ask::Purge { container } => (
-                "/_admin/v1/purge/run".to_owned(),
-                Some(json!({"container": container.to_string()})),
-            ),
-        }
-    }
-
-    fn container(&self) -> &Container {
-        match self {
-            Ask::Status { container }
-            | Ask::Forecast { container, .. }
+            Ask::Status { container } => container.as_ref(),
+            Ask::Forecast { container, .. }
             | Ask::Whatif { container, .. }
             | Ask::Explain { container, .. }
-            | Ask::Purge { container } => container,
+            | Ask::Purge { container } => Some(container),
         }
     }
 
-    /// The answer, for a person.
-    fn show(&self, answer: &Value) -> String {
+    /// The path to ask about a container, and what to send there, if it is not only
+    /// read.
+    fn request(&self, at: &Container) -> (String, Option<Value>) {
+        let path = at.path();
         match self {
-            Ask::Status { container } => show::status(&container.to_string(), answer),
+            Ask::Status { .. } => (path, None),
+            Ask::Forecast { buckets, bucket_seconds, .. } => {
+                (format!("{path}/forecast?buckets={buckets}&bucketSeconds={bucket_seconds}"), None)
+            }
+            Ask::Whatif { default, .. } => {
+                (format!("{path}/whatif?defaultTtl={}", encoded(default)), None)
+            }
+            Ask::Explain { id, partition_key, .. } => {
+                let (id, key) = (encoded(id), encoded(&typed::partition_key(partition_key)));
+                (format!("{path}/explain?id={id}&partitionKey={key}"), None)
+            }
+            Ask::Purge { .. } => {
+                ("/_admin/v1/purge/run".to_owned(), Some(json!({"container": at.to_string()})))
+            }
+        }
+    }
+
+    /// The answer about a container, for a person.
+    fn show(&self, at: &Container, answer: &Value) -> String {
+        match self {
+            Ask::Status { .. } => show::status(&at.to_string(), answer),
             Ask::Forecast { .. } => show::forecast(answer),
             Ask::Whatif { default, .. } => show::what_if(default, answer),
             Ask::Explain { .. } => show::explain(answer),
             Ask::Purge { .. } => show::purge(answer),
         }
+    }
+}
+
+impl Ttl {
+    fn run(&self) -> Result<(), String> {
+        let Some(at) = self.ask.container() else { return list::status(&self.server) };
+        let (path, body) = self.ask.request(at);
+        let client = self.server.client()?;
+        let answer = client
+            .ask(&path, body.as_ref())
+            .map_err(|failure| missing::told(&client, at, failure))?;
+        self.server.print(&answer, |answer| self.ask.show(at, answer))
     }
 }
 
@@ -233,14 +249,8 @@ impl Command {
     /// Asks, and prints the answer; or says in a sentence why there is none.
     pub(crate) fn run(self) -> Result<(), String> {
         match self {
-            Command::Ttl(Ttl { ask, server }) => {
-                let (path, body) = ask.request();
-                let client = server.client()?;
-                let answer = client
-                    .ask(&path, body.as_ref())
-                    .map_err(|failure| missing::told(&client, ask.container(), failure))?;
-                server.print(&answer, |answer| ask.show(answer))
-            }
+            Command::Ttl(ttl) => ttl.run(),
+            Command::Ls(list) => list.run(),
             Command::Query(query) => query.run(),
             Command::Key => key::run(),
         }

@@ -143,6 +143,49 @@ fn times_and_keys_are_typed_as_people_type_them() {
 }
 
 #[test]
+fn all_containers_are_listed() {
+    let server = server();
+    assert_eq!(send(&server, "POST", "/dbs", r#"{"id":"empty"}"#).status, 201);
+    let container = r#"{"id":"logs","partitionKey":{"paths":["/pk"]}}"#;
+    assert_eq!(send(&server, "POST", "/dbs/my%20shop/colls", container).status, 201);
+    let rows = |text: String| -> Vec<Vec<String>> {
+        let cells = |line: &str| {
+            line.split("  ")
+                .filter(|cell| !cell.is_empty())
+                .map(|cell| cell.trim().to_owned())
+                .collect()
+        };
+        text.lines().map(cells).collect()
+    };
+
+    let listed = rows(prints(&server, "ls", &[]));
+    assert_eq!(listed[0], ["database", "container", "live items", "bytes", "ttl"]);
+    assert_eq!(listed[1], ["empty", "-"]);
+    assert_eq!(listed[2][..3], ["my shop", "carts", "2"]);
+    assert_eq!(listed[2][4], "3600 s");
+    assert_eq!(listed[3], ["my shop", "logs", "0", "0 B", "off"]);
+    assert_eq!(listed.len(), 4);
+    assert_eq!(rows(prints(&server, "ls", &["empty"])).len(), 2);
+    let json = prints(&server, "ls", &["--json"]);
+    assert!(json.contains(r#"{"database":"empty"}"#), "{json}");
+    assert_eq!(json.matches(r#""live":{"#).count(), 2, "{json}");
+
+    let status = rows(says(&server, &["status"]));
+    assert_eq!(status[1][..2], ["my shop/carts", "3600 s"]);
+    assert!(status[1][2].starts_with("2 items, "), "{status:?}");
+    assert_eq!(
+        status[2],
+        ["my shop/logs", "off", "0 items, 0 B", "0 items", "0 items, 0 B", "idle"]
+    );
+    assert_eq!(status.len(), 3, "{status:?}");
+
+    let mut command = dayfly(&["ls", "shop", "--endpoint", &endpoint(&server)]);
+    fails(&mut command, "There is no database 'shop'. The server has: empty, my shop.");
+    let none = Server::start(&[]);
+    assert_eq!(prints(&none, "ls", &[]), "There is nothing yet.\n");
+}
+
+#[test]
 fn what_has_expired_is_purged_when_asked() {
     let server = server();
     admin(&server, "purge/pause", "");

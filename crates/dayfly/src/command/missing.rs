@@ -21,9 +21,8 @@ pub(super) fn told(client: &Client, at: &Container, failure: Failure) -> String 
 /// What there is instead; nothing, if the container is there or nobody knows.
 fn instead(client: &Client, Container(database, container): &Container) -> Option<String> {
     let databases = client.databases().ok()?;
-    if !has(&databases, database) {
-        let there = names("The server", &databases);
-        return Some(plain(&format!("There is no database '{database}'. {there}")));
+    if let Some(sentence) = self::database(&databases, database) {
+        return Some(sentence);
     }
     let containers = client.containers(database).ok()?;
     if has(&containers, container) {
@@ -31,6 +30,15 @@ fn instead(client: &Client, Container(database, container): &Container) -> Optio
     }
     let there = names("It", &containers);
     Some(plain(&format!("There is no container '{container}' in '{database}'. {there}")))
+}
+
+/// Which databases there are, if this one is not among them.
+pub(super) fn database(databases: &[Value], wanted: &str) -> Option<String> {
+    if has(databases, wanted) {
+        return None;
+    }
+    let there = names("The server", databases);
+    Some(plain(&format!("There is no database '{wanted}'. {there}")))
 }
 
 /// Resources are named by name or by RID.

@@ -134,7 +134,7 @@ pub(super) fn row(name: &str, value: impl Into<String>) -> Vec<String> {
 }
 
 /// A default, as a person says it.
-fn ttl(value: &Value) -> String {
+pub(super) fn ttl(value: &Value) -> String {
     match value.as_i64() {
         None => "off".to_owned(),
         Some(-1) => "-1".to_owned(),
@@ -147,7 +147,7 @@ fn own_ttl(value: &Value) -> String {
     if value.is_null() { "none".to_owned() } else { ttl(value) }
 }
 
-fn number(value: &Value) -> String {
+pub(super) fn number(value: &Value) -> String {
     value.as_u64().unwrap_or_default().to_string()
 }
 
@@ -156,7 +156,7 @@ pub(super) fn items(value: &Value) -> String {
     if count == 1 { "1 item".to_owned() } else { format!("{count} items") }
 }
 
-fn count(value: &Value) -> String {
+pub(super) fn count(value: &Value) -> String {
     format!("{}, {}", items(&value["items"]), bytes(&value["bytes"]))
 }
 
@@ -184,7 +184,7 @@ pub(super) fn bytes(value: &Value) -> String {
     format!("{bytes} B")
 }
 
-fn date(value: &Value) -> String {
+pub(super) fn date(value: &Value) -> String {
     value.as_u64().map_or_else(|| "-".to_owned(), |second| Timestamp(second).to_iso_date())
 }
 

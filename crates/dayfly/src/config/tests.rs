@@ -208,7 +208,7 @@ fn a_command_goes_without_settings_of_the_server() {
         "more",
         "ttl",
         "ttl more a/b",
-        "ttl status",
+        "ttl forecast",
         "ttl status ab",
         "ttl status a/b/c",
         "ttl whatif a/b",
