@@ -5,6 +5,7 @@
 
 mod client;
 mod key;
+mod clock;
 mod list;
 mod missing;
 mod query;
@@ -19,6 +20,7 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
 use self::client::Client;
+use self::clock::Clock;
 use self::list::List;
 use self::query::Query;
 use crate::keys;
@@ -32,6 +34,8 @@ pub(crate) enum Command {
     /// Shows the databases and containers of a running server, with how many items
     /// live in them and their time to live.
     Ls(List),
+    /// Shows the clock of a running server, and moves that of one with --test-clock.
+    Clock(Clock),
     /// Shows what a query finds in a running server, or how it finds it.
     Query(Query),
     /// Prints a new account key, for --key or --key-file.
@@ -251,6 +255,7 @@ impl Command {
         match self {
             Command::Ttl(ttl) => ttl.run(),
             Command::Ls(list) => list.run(),
+            Command::Clock(clock) => clock.run(),
             Command::Query(query) => query.run(),
             Command::Key => key::run(),
         }

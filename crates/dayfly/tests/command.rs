@@ -186,6 +186,31 @@ fn all_containers_are_listed() {
 }
 
 #[test]
+fn the_clock_is_shown_and_moved() {
+    let server = server();
+    let clock = |arguments: &[&str]| prints(&server, "clock", arguments);
+    let shown = clock(&[]);
+    assert!(shown.starts_with("time      2096-10-02T07:06:40Z\nstate     frozen\nmoved by  "));
+    assert_eq!(clock(&["show"]), shown);
+    assert!(clock(&["advance", "90d"]).starts_with("time      2096-12-31T07:06:40Z\n"));
+    let later = (NOW + 90 * 86_400 + 10).to_string();
+    assert!(clock(&["set", &later]).starts_with("time      2096-12-31T07:06:50Z\n"));
+    assert!(
+        clock(&["freeze", "--json"]).starts_with(&format!("{{\"now\":{later},\"frozen\":true"))
+    );
+    assert!(clock(&["run"]).contains("\nstate     runs\n"));
+    assert!(
+        prints(&server, "ls", &[]).contains("  carts               0"),
+        "{}",
+        prints(&server, "ls", &[])
+    );
+
+    let other = Server::start(&[]);
+    let mut command = dayfly(&["clock", "advance", "1s", "--endpoint", &endpoint(&other)]);
+    fails(&mut command, "only when the server was started with --test-clock.");
+}
+
+#[test]
 fn what_has_expired_is_purged_when_asked() {
     let server = server();
     admin(&server, "purge/pause", "");
