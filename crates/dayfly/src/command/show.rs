@@ -58,23 +58,65 @@ fn history(changes: &Value) -> String {
     format!("\n{}", table(&rows, &[2, 3, 4]))
 }
 
-/// What expires when.
+/// How long the longest bar of a forecast is.
+const BAR_MAX: u64 = 30;
+
+/// What expires when: the stretches of time in which something does, with a bar for
+/// how much, and the sums.
 pub(super) fn forecast(answer: &Value) -> String {
-    let mut rows = vec![["from", "to", "items", "bytes", "with a ttl"].map(String::from).to_vec()];
-    for bucket in answer["buckets"].as_array().map(Vec::as_slice).unwrap_or_default() {
-        rows.push(vec![
-            date(&bucket["from"]),
-            date(&bucket["to"]),
-            number(&bucket["items"]),
-            bytes(&bucket["bytes"]),
-            number(&bucket["explicitItems"]),
-        ]);
+    let buckets = answer["buckets"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let head = ["from", "to", "items", "bytes", "with a ttl", ""];
+    let mut rows = vec![head.map(String::from).to_vec()];
+    let items_of = |bucket: &Value| bucket["items"].as_u64().unwrap_or_default();
+    let most = buckets.iter().map(items_of).max().unwrap_or_default();
+    let mut sum = json!({});
+    for bucket in buckets {
+        for name in ["items", "bytes", "explicitItems"] {
+            add(&mut sum, name, bucket);
+        }
+        if items_of(bucket) > 0 {
+            let (from, to) = (date(&bucket["from"]), date(&bucket["to"]));
+            rows.push(expiring(from, to, bucket, bar(items_of(bucket), most)));
+        }
     }
-    for (name, what) in [("later", &answer["later"]), ("never", &answer["never"])] {
-        let (items, bytes) = (number(&what["items"]), bytes(&what["bytes"]));
-        rows.push(vec![name.to_owned(), String::new(), items, bytes, String::new()]);
+    let end = buckets.last().map(|bucket| date(&bucket["to"])).unwrap_or_default();
+    rows.push(expiring("in all until".to_owned(), end, &sum, String::new()));
+    let mut live = sum;
+    for name in ["later", "never"] {
+        let what = &answer[name];
+        for unit in ["items", "bytes"] {
+            add(&mut live, unit, what);
+        }
+        if items_of(what) > 0 {
+            rows.push(counted(name, what));
+        }
     }
+    rows.push(counted("live now", &live));
     table(&rows, &[2, 3, 4])
+}
+
+fn expiring(from: String, to: String, what: &Value, bar: String) -> Vec<String> {
+    let (items, explicit) = (number(&what["items"]), number(&what["explicitItems"]));
+    vec![from, to, items, bytes(&what["bytes"]), explicit, bar]
+}
+
+fn counted(name: &str, what: &Value) -> Vec<String> {
+    vec![name.to_owned(), String::new(), number(&what["items"]), bytes(&what["bytes"])]
+}
+
+/// Adds a figure of `more` to the same of `sum`.
+fn add(sum: &mut Value, name: &str, more: &Value) {
+    let figure = |of: &Value| of[name].as_u64().unwrap_or_default();
+    let together = figure(sum).saturating_add(figure(more));
+    if let Value::Object(members) = sum {
+        members.insert(name.to_owned(), together.into());
+    }
+}
+
+/// A bar for a part of `most`. What is more than nothing can be seen.
+fn bar(part: u64, most: u64) -> String {
+    let length = u128::from(part) * u128::from(BAR_MAX) / u128::from(most.max(1));
+    "█".repeat(usize::try_from(length).unwrap_or_default().max(1))
 }
 
 /// What another default would expire: each row has what no row above it has, so
@@ -260,6 +302,32 @@ mod tests {
              changed at            by             from      to   expired\n\
              2023-11-14T19:26:40Z  primary key     off  3600 s  42 items\n\
              2023-11-14T22:14:20Z  primary key  3600 s      -1    1 item\n"
+        );
+    }
+
+    #[test]
+    fn a_forecast_has_bars_and_sums_and_no_zeros() {
+        let bucket = |from: u64, items: u64, explicit: u64| {
+            json!({
+                "from": from, "to": from + 60, "items": items, "bytes": items * 100,
+                "explicitItems": explicit,
+            })
+        };
+        let answer = json!({
+            "buckets": [bucket(0, 1, 0), bucket(60, 0, 0), bucket(120, 300, 20), bucket(180, 0, 0)],
+            "later": {"items": 0, "bytes": 0}, "never": {"items": 5, "bytes": 500},
+        });
+        let longest = "█".repeat(30);
+        assert_eq!(
+            forecast(&answer),
+            format!(
+                "from                  to                    items    bytes  with a ttl\n\
+                 1970-01-01T00:00:00Z  1970-01-01T00:01:00Z      1    100 B           0  █\n\
+                 1970-01-01T00:02:00Z  1970-01-01T00:03:00Z    300  29.2 KB          20  {longest}\n\
+                 in all until          1970-01-01T00:04:00Z    301  29.3 KB          20\n\
+                 never                                           5    500 B\n\
+                 live now                                      306  29.8 KB\n"
+            )
         );
     }
 
