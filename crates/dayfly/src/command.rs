@@ -2,11 +2,14 @@
 //!
 //! A command asks a server that runs, and shows the answer to a person, or as it
 //! is with `--json`. One asks nobody: `dayfly key`.
+//! is with `--json`. Those that are about the command line itself ask nobody.
 
 mod client;
 mod key;
 mod clock;
+mod health;
 mod list;
+mod manual;
 mod missing;
 mod query;
 mod show;
@@ -21,7 +24,9 @@ use serde_json::{Value, json};
 
 use self::client::Client;
 use self::clock::Clock;
+use self::health::Health;
 use self::list::List;
+use self::manual::{Completions, Manual};
 use self::query::Query;
 use crate::keys;
 
@@ -40,6 +45,13 @@ pub(crate) enum Command {
     Query(Query),
     /// Prints a new account key, for --key or --key-file.
     Key,
+    /// Ends with 0 if a running server takes writes, with 1 if not, for containers and
+    /// those who watch over them.
+    Healthcheck(Health),
+    /// Prints completions for a shell.
+    Completions(Completions),
+    /// Prints a page for man, or writes those of all commands into a folder.
+    Man(Manual),
 }
 
 /// Time to live in a running server.
@@ -258,6 +270,9 @@ impl Command {
             Command::Clock(clock) => clock.run(),
             Command::Query(query) => query.run(),
             Command::Key => key::run(),
+            Command::Healthcheck(health) => health.run(),
+            Command::Completions(completions) => completions.run(),
+            Command::Man(manual) => manual.run(),
         }
     }
 }

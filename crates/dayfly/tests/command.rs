@@ -213,6 +213,38 @@ fn the_clock_is_shown_and_moved() {
 }
 
 #[test]
+fn who_watches_over_a_server_is_told_how_it_is() {
+    let server = Server::start(&["--key", OWN_KEY]);
+    assert_eq!(prints(&server, "healthcheck", &[]), "ready\n");
+    server.terminate();
+    let endpoint = endpoint(&server);
+    assert_eq!(server.ended().code(), Some(0));
+    let mut command = dayfly(&["healthcheck", "--endpoint", &endpoint]);
+    fails(&mut command, &format!("The server at {endpoint} cannot be asked: "));
+}
+
+#[test]
+fn completions_and_manual_know_every_command() {
+    let said = |arguments: &[&str]| {
+        let output = dayfly(arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    for shell in ["bash", "zsh", "fish"] {
+        let script = said(&["completions", shell]);
+        for word in ["healthcheck", "forecast", "compute-listen"] {
+            assert!(script.contains(word), "{shell} {word}");
+        }
+    }
+    assert!(said(&["man"]).contains(".TH dayfly 1"));
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(said(&["man", folder.path().to_str().unwrap()]), "");
+    for page in ["dayfly.1", "dayfly-ls.1", "dayfly-ttl.1", "dayfly-ttl-whatif.1"] {
+        assert!(folder.path().join(page).exists(), "{page}");
+    }
+}
+
+#[test]
 fn what_has_expired_is_purged_when_asked() {
     let server = server();
     admin(&server, "purge/pause", "");

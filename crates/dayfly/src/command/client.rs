@@ -33,6 +33,9 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long it may be silent. A purge of many items takes a while.
 const SILENCE_TIMEOUT: Duration = Duration::from_mins(10);
 
+/// How long a server that is well may be silent.
+const READY_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// The environment variable with the key.
 const KEY_VARIABLE: &str = "DAYFLY_KEY";
 
@@ -81,6 +84,8 @@ pub(super) struct Client {
     key: String,
     /// Where the key was given, if it was.
     key_from: Option<&'static str>,
+    /// How long the server may be silent.
+    patience: Duration,
     /// For https.
     tls: Option<Arc<ClientConfig>>,
 }
@@ -121,6 +126,7 @@ impl Client {
             authority: authority.to_string(),
             host,
             key_from: key.as_deref().map(key_from),
+            patience: SILENCE_TIMEOUT,
             key: key_of(key, is_here)?,
             tls,
         })
@@ -143,6 +149,11 @@ impl Client {
             }
             answer => answer.map(|answer| answer.body),
         }
+    }
+
+    /// Whether the server is there and takes writes. No key is sent.
+    pub(super) fn ready(self) -> Result<(), Failure> {
+        Client { patience: READY_TIMEOUT, ..self }.send("GET", "/ready", "", "").map(drop)
     }
 
     /// Asks for a page of a query of a container: the first, or the one behind a
@@ -232,7 +243,7 @@ impl Client {
                 exchange(StreamOwned::new(session, stream), request.as_bytes())
             }
         };
-        let answer = answer.map_err(|error| self.failed(silence(error)))?;
+        let answer = answer.map_err(|error| self.failed(silence(error, self.patience)))?;
         let answer = parse(&answer).ok_or_else(|| self.failed("the answer is cut off"))?;
         match answer.status {
             200 => Ok(answer),
@@ -249,7 +260,7 @@ impl Client {
         for address in addresses {
             match TcpStream::connect_timeout(&address, CONNECT_TIMEOUT) {
                 Ok(stream) => {
-                    let timeout = Some(SILENCE_TIMEOUT);
+                    let timeout = Some(self.patience);
                     let set = stream.set_read_timeout(timeout);
                     set.and(stream.set_write_timeout(timeout))
                         .map_err(|error| self.failed(error))?;
@@ -338,14 +349,17 @@ fn exchange(mut stream: impl Read + Write, request: &[u8]) -> io::Result<Vec<u8>
 }
 
 /// A server that is silent for too long shows as one that would block.
-fn silence(error: io::Error) -> io::Error {
+fn silence(error: io::Error, patience: Duration) -> io::Error {
     match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => io::Error::new(
             io::ErrorKind::TimedOut,
-            format!(
-                "it has not answered for {} minutes, but goes on with what it was asked",
-                SILENCE_TIMEOUT.as_secs() / 60
-            ),
+            match patience.as_secs() {
+                seconds @ 0..60 => format!("it has not answered for {seconds} seconds"),
+                seconds => format!(
+                    "it has not answered for {} minutes, but goes on with what it was asked",
+                    seconds / 60
+                ),
+            },
         ),
         _ => error,
     }
@@ -423,10 +437,12 @@ mod tests {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         stream.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
-        let error = silence(exchange(stream, b"GET / HTTP/1.1").unwrap_err());
+        let error = silence(exchange(stream, b"GET / HTTP/1.1").unwrap_err(), SILENCE_TIMEOUT);
         assert!(error.to_string().starts_with("it has not answered for 10 minutes"), "{error}");
+        let error = silence(error, READY_TIMEOUT);
+        assert_eq!(error.to_string(), "it has not answered for 10 seconds");
         let other = io::Error::from(io::ErrorKind::ConnectionReset);
-        assert_eq!(silence(other).kind(), io::ErrorKind::ConnectionReset);
+        assert_eq!(silence(other, READY_TIMEOUT).kind(), io::ErrorKind::ConnectionReset);
     }
 
     #[test]
