@@ -44,6 +44,8 @@ pub(crate) fn read(request: &Request<'_>, call: &[Cow<'_, str>]) -> Result<Opera
         }
         (["query", "explain"], "POST") => explain(request.body).map(Operation::ExplainQuery),
         (["query", "explain"], _) => Err(wrong_verb(request.method)),
+        (["reset"], "POST") => nothing(request.body).map(|()| Operation::Reset),
+        (["reset"], _) => Err(wrong_verb(request.method)),
         (["purge", "run"], "POST") => Ok(Operation::RunPurge { container: scope(request.body)? }),
         (["purge", "pause"], "POST") => {
             Ok(Operation::PausePurge { container: scope(request.body)? })
@@ -87,6 +89,14 @@ fn named(database: &str, container: &str) -> ContainerScope {
         database: database.to_owned(),
         container: container.to_owned(),
         ..ContainerScope::default()
+    }
+}
+
+/// A body that says nothing.
+fn nothing(body: &[u8]) -> Result<()> {
+    match body.trim_ascii() {
+        b"" | b"{}" => Ok(()),
+        _ => Err(Error::bad_request("The body must be empty or {}.")),
     }
 }
 

@@ -113,6 +113,7 @@ fn run(settings: &Checked) -> Result<(), String> {
         lenient_order_by: settings.lenient_order_by,
         change_delay_seconds: settings.ttl_change_delay_seconds,
         change_guard_percent: settings.ttl_change_guard_percent,
+        resettable: settings.test_clock || settings.place == Place::Memory,
         ..EngineSettings::default()
     };
     let engine =

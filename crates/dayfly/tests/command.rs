@@ -12,7 +12,7 @@ mod common;
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 
-use common::{OWN_KEY, Server, admin, dayfly, send};
+use common::{OWN_KEY, Server, admin, admin_status, dayfly, send};
 
 /// Where the clock stands.
 const NOW: u64 = 4_000_000_000;
@@ -242,6 +242,20 @@ fn completions_and_manual_know_every_command() {
     for page in ["dayfly.1", "dayfly-ls.1", "dayfly-ttl.1", "dayfly-ttl-whatif.1"] {
         assert!(folder.path().join(page).exists(), "{page}");
     }
+}
+
+#[test]
+fn only_a_server_for_tests_is_reset() {
+    let memory = Server::spawn(&mut dayfly(&["--memory", "--listen", "127.0.0.1:0"]));
+    for for_tests in [memory, Server::start(&["--test-clock"])] {
+        fill(&for_tests);
+        admin(&for_tests, "reset", "");
+        assert_eq!(prints(&for_tests, "ls", &[]), "There is nothing yet.\n");
+    }
+    let kept = Server::start(&[]);
+    fill(&kept);
+    assert_eq!(admin_status(&kept, "reset", ""), 403);
+    assert!(prints(&kept, "ls", &[]).contains("carts"));
 }
 
 #[test]

@@ -3,9 +3,9 @@
 use dayfly_model::rid::DatabaseRid;
 use dayfly_model::throughput::Throughput;
 use dayfly_model::{Error, ErrorKind, Result, Timestamp, id};
-use dayfly_storage::{Batch, Draft, Snapshot, Stamp, View};
+use dayfly_storage::{Batch, Direction, Draft, Snapshot, Stamp, View};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::catalog::{self, CatalogView, ContainerRecord, Database, not_found};
 use crate::clerk::{CatalogPlan, Clerk};
@@ -195,6 +195,47 @@ pub(crate) fn delete(clerk: &Clerk<'_>, segment: &str, condition: Condition) -> 
         clerk.close_buckets(&buckets);
     }
     reply
+}
+
+/// How many databases a reset looks at together.
+const RESET_STEP: usize = 100;
+
+/// Removes all databases, if this is a server for tests. The clerk is at nothing
+/// else meanwhile, so none is made between the first and the last.
+pub(crate) fn reset(clerk: &Clerk<'_>) -> Reply {
+    if !clerk.settings().resettable {
+        return Error::new(
+            ErrorKind::Forbidden,
+            "Everything can be removed at once only when the server was started with \
+             --test-clock or --memory.",
+        )
+        .into();
+    }
+    removed_all(clerk).unwrap_or_else(|reply| reply)
+}
+
+fn removed_all(clerk: &Clerk<'_>) -> Result<Reply, Reply> {
+    let mut removed = 0u64;
+    loop {
+        let snapshot = clerk.snapshot()?;
+        let rows = snapshot
+            .scan(keys::CATALOG, &keys::databases(), Direction::Forward, RESET_STEP)
+            .map_err(storage_failed)?;
+        if rows.is_empty() {
+            let body = json!({"removedDatabases": removed}).to_string();
+            return Ok(Reply::ok(Success::new(200, body), catalog::now(&*snapshot), 0.0));
+        }
+        for (_, row) in rows {
+            let database: Database = catalog::decode(&row)?;
+            let reply = delete(clerk, &database.rid(), Condition::default());
+            match &reply.outcome {
+                Ok(_) => removed += 1,
+                // One that has this RID as its name went instead of it, or before.
+                Err(error) if error.kind == ErrorKind::NotFound => {}
+                Err(_) => return Err(reply),
+            }
+        }
+    }
 }
 
 /// `If-Match` on something that is there.

@@ -85,6 +85,8 @@ pub struct EngineSettings {
     pub lenient_order_by: bool,
     /// How much work queries may make.
     pub query_steps: QuerySteps,
+    /// Whether one request may remove everything: what is here is for tests.
+    pub resettable: bool,
 }
 
 impl Default for EngineSettings {
@@ -96,6 +98,7 @@ impl Default for EngineSettings {
             change_guard_percent: None,
             lenient_order_by: false,
             query_steps: QuerySteps::USUAL,
+            resettable: false,
         }
     }
 }
@@ -374,6 +377,7 @@ impl Engine {
                 Answer::ready(clock_reply(self.shared.store.clock().map_err(Refused::Storage)))
             }
             Operation::MoveClock { step } => self.move_clock(step),
+            Operation::Reset => self.change(databases::reset),
 
             Operation::RunPurge { container } => match self.purge_scope(container) {
                 Ok((scope, now)) => self.run_purge(scope, now),

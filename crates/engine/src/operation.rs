@@ -193,6 +193,9 @@ pub enum Operation {
         step: ClockStep,
     },
 
+    /// Removes all databases, on a server for tests.
+    Reset,
+
     /// Removes what is due now, and answers when it is gone.
     RunPurge {
         /// In which database and container; in all without.

@@ -89,7 +89,8 @@ impl Server {
                 (Arc::new(Local::open(self.folder.path().join("data"), options).unwrap()), 1)
             }
         };
-        let settings = EngineSettings { slices, ..self.mode.engine };
+        let resettable = !self.mode.no_test_clock;
+        let settings = EngineSettings { slices, resettable, ..self.mode.engine };
         let engine = Arc::new(dayfly_engine::Engine::open(Arc::clone(&store), settings).unwrap());
         let settings = Settings {
             keys: AccountKeys {

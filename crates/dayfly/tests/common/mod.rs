@@ -181,8 +181,13 @@ pub(crate) fn send(server: &Server, method: &str, path: &str, body: &str) -> Ans
     client.answer()
 }
 
-/// A call of the admin API.
+/// A call of the admin API that goes well.
 pub(crate) fn admin(server: &Server, call: &str, body: &str) {
+    assert_eq!(admin_status(server, call, body), 200);
+}
+
+/// The status of a call of the admin API.
+pub(crate) fn admin_status(server: &Server, call: &str, body: &str) -> u16 {
     let key = server.banner.split("AccountKey=").nth(1).unwrap().split(';').next().unwrap();
     let mut client = server.connect();
     client.send(format!(
@@ -190,7 +195,7 @@ pub(crate) fn admin(server: &Server, call: &str, body: &str) {
          content-length: {}\r\n\r\n{body}",
         body.len()
     ));
-    assert_eq!(client.answer().status, 200);
+    client.answer().status
 }
 
 /// A connection in clear text.
