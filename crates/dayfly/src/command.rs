@@ -1,13 +1,13 @@
 //! Commands: what `dayfly` does instead of serving.
 //!
 //! A command asks a server that runs, and shows the answer to a person, or as it
-//! is with `--json`. One asks nobody: `dayfly key`.
-//! is with `--json`. Those that are about the command line itself ask nobody.
+//! is with `--json`. `dayfly key`, and those that are about the command line itself, ask
+//! nobody.
 
 mod client;
-mod key;
 mod clock;
 mod health;
+mod key;
 mod list;
 mod manual;
 mod missing;
