@@ -1,8 +1,8 @@
 //! A client for the admin API and for queries: one request on one connection.
 //!
 //! To the admin API the key itself goes over the wire, so it goes in clear text
-//! only to this machine; a query is signed with it. For https the server's certificate has to be given: a server makes
-//! its own, which no authority knows.
+//! only to this machine; a query or a list is signed with it. For https the server's
+//! certificate has to be given: a server makes its own, which no authority knows.
 
 use std::fmt::Display;
 use std::io::{self, Read, Write};
@@ -71,8 +71,9 @@ impl From<Failure> for String {
     }
 }
 
-/// How many databases or containers are listed at most.
-const LISTED_MAX: usize = 10_000;
+/// How many databases or containers are listed at most: as many containers as a
+/// database can have.
+const LISTED_MAX: usize = 100_000;
 
 /// Where to ask, and with which key.
 pub(super) struct Client {
