@@ -14,8 +14,9 @@
 //!
 //! A large write is a burden also when it is over: it makes the engine flush and
 //! compact, and when that cannot keep up, everybody waits for it. So while there are
-//! small writes, the lane of the large **rests** after each of its groups, for as long
-//! as the group took, and longer if the engine is behind.
+//! small writes, the lane of the large **rests** after each of its groups, for four times as
+//! long as the group took, so that it has a fifth of the committer's time; and longer if
+//! the engine is behind.
 //!
 //! Nothing waits for ever: a rest has an end, and what heads the lane of the large, or of the riders, and
 //! was left behind by [`LEFT_BEHIND_MAX`] groups in a row, starts the next one.
@@ -47,7 +48,7 @@ const LEFT_BEHIND_MAX: u32 = 3;
 
 /// How long the large rest after a group of theirs, in the time that it took, and at
 /// most; the second if the engine has not caught up with what it wrote.
-const REST_TIMES: u32 = 1;
+const REST_TIMES: u32 = 4;
 const REST_TIMES_BEHIND: u32 = 8;
 const REST_MAX: Duration = Duration::from_millis(500);
 
