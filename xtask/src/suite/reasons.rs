@@ -16,7 +16,7 @@ enum In {
 }
 use In::{Error, Test};
 
-const RULES: [(In, &str); 17] = [
+const RULES: [(In, &str); 15] = [
     (Test("_aad"), "out of scope: Entra ID"),
     (Test("semantic_reranker"), "out of scope: a service in the internet"),
     (Error("BaselineTest.PathParser.json"), "out of scope: the package lacks a file of the test"),
@@ -32,8 +32,6 @@ const RULES: [(In, &str); 17] = [
     (Test("cosmos_batch"), "501: A batch"),
     (Test("patch"), "501: Patch"),
     (Error("not patched"), "501: Patch"),
-    (Test("index_metrics"), "501: Index metrics"),
-    (Error("index metrics"), "501: Index metrics"),
 ];
 
 /// The reason of a test that failed with `error`.
