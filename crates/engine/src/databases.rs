@@ -225,6 +225,7 @@ fn removed_all(clerk: &Clerk<'_>) -> Result<Reply, Reply> {
             let body = json!({"removedDatabases": removed}).to_string();
             return Ok(Reply::ok(Success::new(200, body), catalog::now(&*snapshot), 0.0));
         }
+        let before = removed;
         for (_, row) in rows {
             let database: Database = catalog::decode(&row)?;
             let reply = delete(clerk, &database.rid(), Condition::default());
@@ -234,6 +235,10 @@ fn removed_all(clerk: &Clerk<'_>) -> Result<Reply, Reply> {
                 Err(error) if error.kind == ErrorKind::NotFound => {}
                 Err(_) => return Err(reply),
             }
+        }
+        if removed == before {
+            let why = "There are databases that could not be removed.";
+            return Err(Error::new(ErrorKind::Internal, why).into());
         }
     }
 }
