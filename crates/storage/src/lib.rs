@@ -88,10 +88,20 @@ impl KeyRange {
         KeyRange { start: prefix.to_vec(), end }
     }
 
+    /// What is left of it behind `key`: it starts with the first key after that one.
+    pub fn go_behind(&mut self, key: &[u8]) {
+        self.start = after(key);
+    }
+
     /// Whether a key is in it.
     pub fn contains(&self, key: &[u8]) -> bool {
         *self.start <= *key && *key < *self.end
     }
+}
+
+/// The first key after `key`.
+pub fn after(key: &[u8]) -> Vec<u8> {
+    [key, &[0]].concat()
 }
 
 /// A key and its value.

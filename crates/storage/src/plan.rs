@@ -56,6 +56,10 @@ pub trait Plan: Send + 'static {
         0
     }
 
+    /// Called once, when the commit is published, and only then, whether or not somebody
+    /// still waits for the answer. Quick, since it runs in the committer.
+    fn published(&self, _done: &Self::Done) {}
+
     /// Where the plan is drafted again, if it has to be. What is large goes back to
     /// its caller in any case.
     fn redraft(&self) -> Redraft {
@@ -387,7 +391,12 @@ impl<P: Plan> Job for Drafted<P> {
     fn settle(self: Box<Self>, outcome: Result<()>) {
         let settled = match (outcome, self.answer) {
             (Ok(()), _) if self.is_returned => Settled::Again(self.plan, self.returns_left - 1),
-            (Ok(()), Some(answer)) => Settled::Answer(answer),
+            (Ok(()), Some(answer)) => {
+                if let Ok(done) = &answer {
+                    self.plan.published(done);
+                }
+                Settled::Answer(answer)
+            }
             (Ok(()), None) => Settled::Answer(Err(Error::Retry.into())),
             (Err(error), _) => Settled::Answer(Err(error.into())),
         };
