@@ -9,23 +9,21 @@
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use dayfly_model::container::ContainerDefinition;
+use dayfly_model::container::{ComputedProperty, ContainerDefinition};
 use dayfly_model::epk::{self, Epk};
 use dayfly_model::partition_key::PartitionKey;
 use dayfly_model::rid::{ContainerRid, DatabaseRid};
 use dayfly_model::ttl::ContainerTtl;
 use dayfly_model::{Error, ErrorKind, Result, Timestamp};
 use dayfly_sql::Computed;
-use dayfly_storage::{Bucket, Direction, KeyRange, Pair, Snapshot, View};
+use dayfly_storage::{Batch, Bucket, Direction, KeyRange, Pair, Snapshot, Stamp, View};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::index;
 use crate::keys::{self, CATALOG};
 use crate::operation::Showing;
-use crate::record;
-use crate::reply::{Count, Usage};
-use crate::reply::{Place, storage_failed};
+use crate::reply::{Count, Place, Usage, storage_failed};
+use crate::version;
 
 /// How many containers are kept parsed.
 const CACHE_CONTAINERS: usize = 10_000;
@@ -46,7 +44,7 @@ impl Database {
     }
 
     pub(crate) fn etag(&self) -> String {
-        record::etag(0, self.opened, self.version)
+        version::etag(0, self.opened, self.version)
     }
 
     /// Where its containers are.
@@ -111,6 +109,40 @@ impl ContainerRecord {
     pub(crate) fn pending_json(&self, now: Timestamp) -> Option<Value> {
         let until = self.delayed.map(|delayed| delayed.until).filter(|until| now.0 < *until)?;
         Some(json!({"defaultTtl": self.definition.ttl.to_json(), "at": until}))
+    }
+}
+
+impl ContainerRecord {
+    pub(crate) fn rid(&self) -> String {
+        ContainerRid { database: self.database, container: self.number }.encode()
+    }
+
+    pub(crate) fn buckets(&self) -> impl Iterator<Item = Bucket> + use<> {
+        let number = self.number;
+        (0..self.slices).map(move |slice| keys::bucket(number, slice))
+    }
+
+    /// Takes the container out of the catalog, and notes its buckets for the
+    /// purge.
+    pub(crate) fn condemn(&self, key: &[u8], batch: &mut Batch) {
+        batch.delete(key.to_vec());
+        batch.delete(keys::container_name(self.database, self.number));
+        for bucket in self.buckets() {
+            batch.put(keys::condemned(bucket), "");
+        }
+    }
+
+    pub(crate) fn put(&self, batch: &mut Batch) {
+        let id = &self.definition.id;
+        batch.put(keys::container(self.database, id), encode(self));
+        batch.put(keys::container_name(self.database, self.number), id.to_owned().into_bytes());
+    }
+
+    /// Fills in what the commit knows.
+    pub(crate) fn stamp(&mut self, stamp: Stamp) {
+        self.ts = stamp.ts;
+        self.version = version::version(stamp, 1);
+        self.opened = stamp.opened;
     }
 }
 
@@ -182,12 +214,12 @@ impl Container {
         if let Some(computed) = self.computed.get() {
             return Ok(computed);
         }
-        let computed = index::computed(&self.definition().computed)?;
+        let computed = computed(&self.definition().computed)?;
         Ok(self.computed.get_or_init(|| computed))
     }
 
     pub(crate) fn etag(&self) -> String {
-        record::etag(0, self.record.opened, self.record.version)
+        version::etag(0, self.record.opened, self.record.version)
     }
 
     /// All buckets, in the order of what they hold.
@@ -253,6 +285,12 @@ impl Container {
     }
 }
 
+/// Computed properties, as the query language knows them.
+pub(crate) fn computed(definitions: &[ComputedProperty]) -> Result<Computed> {
+    let pairs = definitions.iter().map(|property| (&*property.name, &*property.query));
+    Computed::read(pairs)
+}
+
 /// Takes away what only old clients know: the kinds of index of each included path.
 fn hide_kinds(body: &mut Map<String, Value>) {
     let paths = body.get_mut("indexingPolicy").and_then(|policy| policy.get_mut("includedPaths"));
@@ -281,6 +319,24 @@ fn slices(ranges: &[Range], slices: usize) -> Vec<Epk> {
         .filter_map(|slice| ranges.get((slice * ranges.len()).div_ceil(slices)))
         .map(|range| range.min.clone())
         .collect()
+}
+
+/// The last numbers given out. They are never given out again.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Numbers {
+    pub(crate) database: u32,
+    pub(crate) container: u32,
+    pub(crate) offer: u32,
+}
+
+impl Numbers {
+    pub(crate) fn read<V: CatalogView + ?Sized>(view: &V) -> Result<Numbers> {
+        Ok(read(view, &keys::numbers())?.unwrap_or_default())
+    }
+
+    pub(crate) fn write(self, batch: &mut Batch) {
+        batch.put(keys::numbers(), encode(&self));
+    }
 }
 
 /// Reading the catalog: from a snapshot, or from inside a plan.

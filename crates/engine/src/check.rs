@@ -16,9 +16,11 @@ use crate::head::State;
 use crate::index::{self, Index};
 use crate::keys::{self, ItemKey};
 use crate::lives::Recounted;
-use crate::record::{FeedRow, Record, lsn_of};
+use crate::record::{FeedRow, Record};
 use crate::reply::storage_failed;
-use crate::{Engine, figures, items};
+use crate::shared::Shared;
+use crate::version::lsn_of;
+use crate::{figures, items};
 
 /// How many keys are read at once.
 const CHUNK: usize = 1000;
@@ -36,31 +38,28 @@ pub struct Checked {
     pub items: usize,
 }
 
-impl Engine {
-    /// Reads everything and compares it with itself. The error names the first
-    /// thing that does not fit.
-    pub fn check(&self) -> Result<Checked> {
-        let snapshot = self.shared.store.snapshot().map_err(storage_failed)?;
-        let snapshot = &*snapshot;
-        let mut checked = Checked::default();
-        for (_, row) in
-            CatalogView::scan(snapshot, &keys::databases(), usize::MAX).map_err(storage_failed)?
-        {
-            let database: Database = catalog::decode(&row)?;
-            let rows = CatalogView::scan(snapshot, &keys::containers(database.number), usize::MAX)
-                .map_err(storage_failed)?;
-            for (_, row) in rows {
-                let record: ContainerRecord = catalog::decode(&row)?;
-                let container = Container::new(&database, record);
-                checked.containers += 1;
-                for bucket in container.buckets() {
-                    checked.items +=
-                        bucket_is_whole(snapshot, &self.shared.index, &container, bucket)?;
-                }
+/// Reads everything and compares it with itself. The error names the first
+/// thing that does not fit.
+pub(crate) fn everything(shared: &Shared) -> Result<Checked> {
+    let snapshot = shared.store.snapshot().map_err(storage_failed)?;
+    let snapshot = &*snapshot;
+    let mut checked = Checked::default();
+    for (_, row) in
+        CatalogView::scan(snapshot, &keys::databases(), usize::MAX).map_err(storage_failed)?
+    {
+        let database: Database = catalog::decode(&row)?;
+        let rows = CatalogView::scan(snapshot, &keys::containers(database.number), usize::MAX)
+            .map_err(storage_failed)?;
+        for (_, row) in rows {
+            let record: ContainerRecord = catalog::decode(&row)?;
+            let container = Container::new(&database, record);
+            checked.containers += 1;
+            for bucket in container.buckets() {
+                checked.items += bucket_is_whole(snapshot, &shared.index, &container, bucket)?;
             }
         }
-        Ok(checked)
     }
+    Ok(checked)
 }
 
 /// Makes every row anew from the items, and compares.
@@ -158,77 +157,80 @@ pub struct Recounts {
     pub failed: AtomicU64,
 }
 
-impl Engine {
-    /// Counts the items of a bucket, which are all in its feed, and compares with
-    /// its life histogram. `pick` chooses the bucket; between two chunks `rest` is called, and ends
-    /// the recount by saying `false`.
-    pub fn recount(&self, pick: u64, rest: impl FnMut() -> bool) -> Result<Recount> {
-        let outcome = self.recount_one(pick, rest);
-        let recounts = self.recounts();
-        let counter = match &outcome {
-            Ok(Recount::Right) => &recounts.right,
-            Ok(Recount::Wrong { .. }) => &recounts.wrong,
-            Ok(Recount::LeftOut | Recount::Overtaken) => &recounts.left_out,
-            Err(_) => &recounts.failed,
+impl Recounts {
+    fn note(&self, outcome: &Result<Recount>) {
+        let counter = match outcome {
+            Ok(Recount::Right) => &self.right,
+            Ok(Recount::Wrong { .. }) => &self.wrong,
+            Ok(Recount::LeftOut | Recount::Overtaken) => &self.left_out,
+            Err(_) => &self.failed,
         };
         counter.fetch_add(1, Ordering::Relaxed);
-        outcome
     }
+}
 
-    /// How the recounts ended.
-    pub fn recounts(&self) -> &Recounts {
-        &self.shared.recounts
-    }
+/// Counts the items of a bucket, which are all in its feed, and compares with
+/// its life histogram. `pick` chooses the bucket; between two chunks `rest` is called, and
+/// ends the recount by saying `false`.
+pub(crate) fn recount(
+    shared: &Shared,
+    recounts: &Recounts,
+    pick: u64,
+    rest: impl FnMut() -> bool,
+) -> Result<Recount> {
+    let outcome = recount_one(shared, pick, rest);
+    recounts.note(&outcome);
+    outcome
+}
 
-    fn recount_one(&self, pick: u64, mut rest: impl FnMut() -> bool) -> Result<Recount> {
-        let snapshot = self.shared.store.snapshot().map_err(storage_failed)?;
-        let snapshot = &*snapshot;
-        let mut buckets = self.shared.store.buckets();
-        buckets.retain(|bucket| {
-            keys::container_of(*bucket).is_some() && !State::of(&snapshot.head(*bucket)).deleted
-        });
-        let place = pick.checked_rem(buckets.len() as u64);
-        let place = place.and_then(|place| usize::try_from(place).ok());
-        let Some(bucket) = place.and_then(|place| buckets.get(place).copied()) else {
-            return Ok(Recount::LeftOut);
-        };
-        let written = || self.shared.store.written_bytes();
-        let most = written().saturating_add(OVERTAKEN_BYTES);
-        let mut goes_on = || match (rest(), written() <= most) {
-            (true, true) => None,
-            (true, false) => Some(Ok(Recount::Overtaken)),
-            (false, _) => Some(Ok(Recount::LeftOut)),
-        };
-        let get = |key: &[u8]| snapshot.get(bucket, key);
-        let mut recounted = Recounted::default();
-        let mut range = keys::feed_after(0);
-        while let Some(pairs) = chunk(snapshot, bucket, &mut range)? {
-            for (key, value) in pairs {
-                let row = FeedRow::decode(&key, &value).map_err(storage_failed)?;
-                recounted.add(row.life, row.ts, row.bytes);
-            }
-            if let Some(ended) = goes_on() {
-                return ended;
-            }
+fn recount_one(shared: &Shared, pick: u64, mut rest: impl FnMut() -> bool) -> Result<Recount> {
+    let snapshot = shared.store.snapshot().map_err(storage_failed)?;
+    let snapshot = &*snapshot;
+    let mut buckets = shared.store.buckets();
+    buckets.retain(|bucket| {
+        keys::container_of(*bucket).is_some() && !State::of(&snapshot.head(*bucket)).deleted
+    });
+    let place = pick.checked_rem(buckets.len() as u64);
+    let place = place.and_then(|place| usize::try_from(place).ok());
+    let Some(bucket) = place.and_then(|place| buckets.get(place).copied()) else {
+        return Ok(Recount::LeftOut);
+    };
+    let written = || shared.store.written_bytes();
+    let most = written().saturating_add(OVERTAKEN_BYTES);
+    let mut goes_on = || match (rest(), written() <= most) {
+        (true, true) => None,
+        (true, false) => Some(Ok(Recount::Overtaken)),
+        (false, _) => Some(Ok(Recount::LeftOut)),
+    };
+    let get = |key: &[u8]| snapshot.get(bucket, key);
+    let mut recounted = Recounted::default();
+    let mut range = keys::feed_after(0);
+    while let Some(pairs) = chunk(snapshot, bucket, &mut range)? {
+        for (key, value) in pairs {
+            let row = FeedRow::decode(&key, &value).map_err(storage_failed)?;
+            recounted.add(row.life, row.ts, row.bytes);
         }
-        let mut fits = true;
-        let mut range = keys::all_lives();
-        while let Some(pairs) = chunk(snapshot, bucket, &mut range)? {
-            for (key, row) in pairs {
-                fits &= recounted.fits(&key, &row, &get).map_err(storage_failed)?;
-            }
-            if let Some(ended) = goes_on() {
-                return ended;
-            }
+        if let Some(ended) = goes_on() {
+            return ended;
         }
-        if fits && recounted.is_whole() {
-            return Ok(Recount::Right);
-        }
-        let number = keys::container_of(bucket).unwrap_or_default();
-        let mut names = figures::named(snapshot, usize::MAX)?.into_iter();
-        let found = names.find(|(_, record)| record.number == number);
-        Ok(Recount::Wrong { container: found.map(|(name, _)| name).unwrap_or_default() })
     }
+    let mut fits = true;
+    let mut range = keys::all_lives();
+    while let Some(pairs) = chunk(snapshot, bucket, &mut range)? {
+        for (key, row) in pairs {
+            fits &= recounted.fits(&key, &row, &get).map_err(storage_failed)?;
+        }
+        if let Some(ended) = goes_on() {
+            return ended;
+        }
+    }
+    if fits && recounted.is_whole() {
+        return Ok(Recount::Right);
+    }
+    let number = keys::container_of(bucket).unwrap_or_default();
+    let mut names = figures::named(snapshot, usize::MAX)?.into_iter();
+    let found = names.find(|(_, record)| record.number == number);
+    Ok(Recount::Wrong { container: found.map(|(name, _)| name).unwrap_or_default() })
 }
 
 /// The next rows of `range`, which moves on; `None` at its end.
@@ -239,7 +241,7 @@ fn chunk(
 ) -> Result<Option<Vec<Pair>>> {
     let pairs = snapshot.scan(bucket, range, Direction::Forward, CHUNK).map_err(storage_failed)?;
     let Some((last, _)) = pairs.last() else { return Ok(None) };
-    range.start = [&last[..], &[0]].concat();
+    range.go_behind(last);
     Ok(Some(pairs))
 }
 

@@ -2,109 +2,16 @@
 //! change one at a time, on a thread of their own, since such a change is
 //! several commits in a row and waits for each.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::Ordering;
 
-use dayfly_model::{Error, ErrorKind, Result};
+use dayfly_model::{ErrorKind, Result};
 use dayfly_storage::{Bucket, Draft, Plan, Room, Snapshot, View, commit};
 
-use crate::catalog;
-use crate::containers::Install;
+use crate::install::Install;
 use crate::keys;
 use crate::reply::Reply;
-use crate::{EngineSettings, Shared, stopped};
-
-/// How many changes may wait.
-const WAITING_MAX: usize = 1024;
-
-type Change = Box<dyn FnOnce(&Clerk<'_>) -> Reply + Send>;
-
-struct Letter {
-    change: Change,
-    answer: oneshot::Sender<Reply>,
-}
-
-/// Where work is handed in that has a thread of its own: changes of the catalog, and
-/// purges that somebody waits for.
-pub(crate) struct Desk {
-    closing: Arc<AtomicBool>,
-    letters: Mutex<Option<SyncSender<Letter>>>,
-    thread: Mutex<Option<std::thread::JoinHandle<()>>>,
-}
-
-impl Desk {
-    /// Starts a clerk, on a thread called `name`.
-    pub(crate) fn open(name: &str, shared: &Arc<Shared>) -> Result<Desk> {
-        let (sender, receiver) = sync_channel(WAITING_MAX);
-        let closing = Arc::new(AtomicBool::new(false));
-        let (shared, is_closing) = (Arc::clone(shared), Arc::clone(&closing));
-        let thread = std::thread::Builder::new()
-            .name(name.to_owned())
-            .spawn(move || work(&shared, &receiver, &is_closing))
-            .map_err(|why| {
-                Error::new(ErrorKind::Internal, format!("No thread for {name}: {why}."))
-            })?;
-        let (letters, thread) = (Mutex::new(Some(sender)), Mutex::new(Some(thread)));
-        Ok(Desk { closing, letters, thread })
-    }
-
-    /// Hands in a change. The answer comes when it is done.
-    pub(crate) fn hand_in(
-        &self,
-        change: impl FnOnce(&Clerk<'_>) -> Reply + Send + 'static,
-    ) -> oneshot::Receiver<Reply> {
-        let (answer, receiver) = oneshot::channel();
-        let letter = Letter { change: Box::new(change), answer };
-        let letters = self.letters.lock().ok().and_then(|letters| letters.clone());
-        let refused = match letters.map(|letters| letters.try_send(letter)) {
-            Some(Ok(())) => None,
-            Some(Err(TrySendError::Full(letter))) => {
-                Some((letter, "Too many requests like this one are waiting."))
-            }
-            // The letter is gone with the desk; its sender answers for us.
-            Some(Err(TrySendError::Disconnected(_))) | None => None,
-        };
-        if let Some((letter, why)) = refused {
-            let error = Error::new(ErrorKind::ServiceUnavailable, why);
-            let _ = letter.answer.send(error.into());
-        }
-        receiver
-    }
-
-    /// Stops the clerk after what it is at. What waits is told so.
-    pub(crate) fn close(&self) {
-        self.closing.store(true, Ordering::Relaxed);
-        if let Ok(mut letters) = self.letters.lock() {
-            letters.take();
-        }
-        if let Some(thread) = self.thread.lock().ok().and_then(|mut thread| thread.take()) {
-            let _ = thread.join();
-        }
-    }
-}
-
-/// The folder must be free when the engine is gone.
-impl Drop for Desk {
-    fn drop(&mut self) {
-        self.close();
-    }
-}
-
-fn work(shared: &Shared, letters: &Receiver<Letter>, closing: &AtomicBool) {
-    let clerk = Clerk { shared };
-    while let Ok(letter) = letters.recv() {
-        if closing.load(Ordering::Relaxed) {
-            let _ = letter.answer.send(stopped().into());
-            continue;
-        }
-        let change = std::panic::AssertUnwindSafe(|| (letter.change)(&clerk));
-        let reply = std::panic::catch_unwind(change).unwrap_or_else(|_| {
-            Error::new(ErrorKind::Internal, "The change could not be carried out.").into()
-        });
-        let _ = letter.answer.send(reply);
-    }
-}
+use crate::settings::EngineSettings;
+use crate::shared::Shared;
 
 /// What a change of the catalog works with.
 pub(crate) struct Clerk<'a> {
@@ -145,11 +52,7 @@ impl<'a> Clerk<'a> {
     /// Answers from one snapshot of the catalog. Nobody else changes the
     /// catalog meanwhile.
     pub(crate) fn answer(&self, change: impl FnOnce(&dyn Snapshot) -> Result<Reply>) -> Reply {
-        match self.shared.store.snapshot() {
-            Ok(snapshot) => change(&*snapshot)
-                .unwrap_or_else(|error| Reply::failed(error, catalog::now(&*snapshot))),
-            Err(error) => error.into(),
-        }
+        self.shared.answer(change)
     }
 
     /// Commits a change of the catalog.
@@ -161,7 +64,7 @@ impl<'a> Clerk<'a> {
         let reply = reply.unwrap_or_else(|refusal| refusal);
         if matches!(&reply.outcome, Err(error) if error.kind == ErrorKind::ServiceUnavailable) {
             // It may have been a delete, and have landed all the same.
-            self.shared.purge.condemned();
+            self.shared.deadlines.condemned();
         }
         reply
     }
@@ -175,7 +78,7 @@ impl<'a> Clerk<'a> {
         for bucket in buckets {
             let done = commit(&*self.shared.store, bucket, install.clone()).wait();
             // Also after a failure: it may have landed all the same.
-            self.shared.purge.deadlines.look_at(bucket);
+            self.shared.deadlines.look_at(bucket);
             self.shared.index.line.look_at(bucket);
             if let Err(Reply { outcome: Err(error), .. }) = done {
                 self.has_unfinished();
@@ -195,7 +98,7 @@ impl<'a> Clerk<'a> {
     /// write that is under way lands in them. The catalog says so already; if
     /// this fails, the purge does it. A bucket without a head is gone already.
     pub(crate) fn close_buckets(&self, buckets: &[Bucket]) {
-        self.shared.purge.condemned();
+        self.shared.deadlines.condemned();
         let Ok(snapshot) = self.shared.store.snapshot() else { return };
         for bucket in buckets.iter().filter(|bucket| snapshot.head(**bucket).lsn > 0) {
             if let Err(error) = self.install([*bucket], &Install::END) {

@@ -6,59 +6,27 @@
 //! definition a bucket has; an install that a crash cut off is finished when
 //! the store is opened again.
 
-use std::sync::Arc;
-
 use dayfly_model::container::{self, ContainerDefinition};
-use dayfly_model::rid::ContainerRid;
 use dayfly_model::throughput::Throughput;
-use dayfly_model::ttl::{ContainerTtl, Policy};
+use dayfly_model::ttl::ContainerTtl;
 use dayfly_model::{Error, ErrorKind, Result, Timestamp};
-use dayfly_storage::{Batch, Bucket, Draft, Plan, Room, Snapshot, Stamp, View};
+use dayfly_storage::tally::Count;
+use dayfly_storage::{Batch, Bucket, Draft, Snapshot, Stamp, View};
 use serde_json::Value;
 
-use crate::catalog::{self, Container, ContainerRecord, Database, Delayed, Found, not_found};
+use crate::catalog::{
+    self, Container, ContainerRecord, Database, Delayed, Found, Numbers, not_found,
+};
 use crate::clerk::{CatalogPlan, Clerk};
-use crate::databases::{CHARGE_CHANGE_RU, CHARGE_LOOK_RU, Numbers, check_condition, feed};
+use crate::condition::{check_match, taken};
 use crate::head::State;
-use crate::index::{self, Index, PolicyChange};
-use crate::items::{names, taken};
-use crate::keys;
-use crate::list;
-use crate::lives::Lives;
+use crate::index::Index;
+use crate::install::{BY, Install};
 use crate::offers::{self, Offer};
 use crate::operation::{Condition, ContainerScope, ContainerWishes, Page, Replacement, Showing};
-use crate::record;
-use crate::reply::{Reply, Success, Usage, storage_failed};
+use crate::reply::{CHARGE_CHANGE_RU, CHARGE_LOOK_RU, Reply, Success, Usage, feed, storage_failed};
 use crate::scope::{Opened, check_intended};
-use crate::statistics;
-use crate::ttl::{self, Changed, History};
-
-impl ContainerRecord {
-    pub(crate) fn rid(&self) -> String {
-        ContainerRid { database: self.database, container: self.number }.encode()
-    }
-
-    pub(crate) fn buckets(&self) -> impl Iterator<Item = Bucket> + use<> {
-        let number = self.number;
-        (0..self.slices).map(move |slice| keys::bucket(number, slice))
-    }
-
-    /// Takes the container out of the catalog, and notes its buckets for the
-    /// purge.
-    pub(crate) fn condemn(&self, key: &[u8], batch: &mut Batch) {
-        batch.delete(key.to_vec());
-        batch.delete(keys::container_name(self.database, self.number));
-        for bucket in self.buckets() {
-            batch.put(keys::condemned(bucket), "");
-        }
-    }
-
-    fn put(&self, batch: &mut Batch) {
-        let id = &self.definition.id;
-        batch.put(keys::container(self.database, id), catalog::encode(self));
-        batch.put(keys::container_name(self.database, self.number), id.to_owned().into_bytes());
-    }
-}
+use crate::{history, keys, pages, standing, statistics};
 
 /// What a container has when neither it nor its database says otherwise.
 const THROUGHPUT_DEFAULT: Throughput = Throughput::Manual(400);
@@ -77,7 +45,7 @@ pub(crate) fn create(
     clerk.answer(|snapshot| {
         let owner = catalog::open_database(snapshot, database)?;
         let definition = container::parse(definition, clerk.strict())?;
-        index::computed(&definition.computed)?;
+        catalog::computed(&definition.computed)?;
         let name = keys::container(owner.value.number, &definition.id);
         if catalog::read::<_, ContainerRecord>(snapshot, &name)?.is_some() {
             return Err(taken());
@@ -147,14 +115,6 @@ fn record_new(
     }))
 }
 
-impl ContainerRecord {
-    fn stamp(&mut self, stamp: Stamp) {
-        self.ts = stamp.ts;
-        self.version = record::version(stamp, 1);
-        self.opened = stamp.opened;
-    }
-}
-
 fn committed(
     database: &Database,
     record: ContainerRecord,
@@ -201,7 +161,7 @@ fn look(
     }
     let mut success = success(container, 200, body);
     success.unless_known(condition);
-    success.usage = Some(container.usage(ttl::standing(snapshot, container)?.live));
+    success.usage = Some(container.usage(standing::of(snapshot, container)?.live));
     // It has an offer, its own or the usual one, unless it has part in its database's.
     success.shares_throughput = !offers::has_offer(snapshot, &container.rid_text)?;
     if wishes.quota {
@@ -232,7 +192,7 @@ pub(crate) fn list(
     showing: Showing,
 ) -> Result<Reply> {
     let owner = catalog::open_database(snapshot, database)?.value;
-    let (rows, next) = list::rows(snapshot, keys::containers(owner.number), page)?;
+    let (rows, next) = pages::rows(snapshot, keys::containers(owner.number), page)?;
     let now = catalog::now(snapshot);
     let containers = rows
         .iter()
@@ -248,7 +208,7 @@ pub(crate) fn all(
     showing: Showing,
 ) -> Result<(Database, Vec<Value>)> {
     let owner = catalog::open_database(snapshot, database)?.value;
-    let rows = list::all_rows(snapshot, &keys::containers(owner.number))?;
+    let rows = pages::all_rows(snapshot, &keys::containers(owner.number))?;
     let now = catalog::now(snapshot);
     let shown = |row: &bytes::Bytes| {
         Ok(Container::new(&owner, catalog::decode(row)?).to_json(now, showing))
@@ -280,8 +240,8 @@ pub(crate) fn replace(clerk: &Clerk<'_>, change: &Replacement) -> Reply {
         let in_force = record.ttl_at(now);
         record.definition =
             container::parse_replacement(old.definition(), &change.definition, clerk.strict())?;
-        index::computed(&record.definition.computed)?;
-        check_condition(&change.condition, &old.etag())?;
+        catalog::computed(&record.definition.computed)?;
+        check_match(&change.condition, &old.etag())?;
         let ttl = record.definition.ttl;
         if ttl != in_force {
             check_guard(clerk, snapshot, &old, ttl, change.confirm_expiry)?;
@@ -326,7 +286,7 @@ pub(crate) fn replace(clerk: &Clerk<'_>, change: &Replacement) -> Reply {
 /// The line in the log that every change of the default leaves.
 fn tell_of_change(clerk: &Clerk<'_>, old: &Container, from: ContainerTtl, to: ContainerTtl) {
     let condemned = clerk.snapshot().map_err(storage_failed);
-    let condemned = condemned.and_then(|snapshot| ttl::last_condemned(&*snapshot, old));
+    let condemned = condemned.and_then(|snapshot| history::last_condemned(&*snapshot, old));
     tracing::info!(
         target: AUDIT,
         container = %String::from_utf8_lossy(&old.names),
@@ -357,7 +317,7 @@ fn catch_up(clerk: &Clerk<'_>, snapshot: &dyn Snapshot, at: &ContainerScope) -> 
 fn figures_after(clerk: &Clerk<'_>, at: &ContainerScope) -> Option<(Usage, u8)> {
     let snapshot = clerk.snapshot().ok()?;
     let (_, _, container) = open(&*snapshot, at).ok()?;
-    let usage = container.usage(ttl::standing(&*snapshot, &container).ok()?.live);
+    let usage = container.usage(standing::of(&*snapshot, &container).ok()?.live);
     Some((usage, progress(&clerk.shared().index, &*snapshot, &container).ok()?))
 }
 
@@ -389,12 +349,25 @@ fn check_guard(
     let Some(percent) = clerk.settings().change_guard_percent.filter(|_| !confirmed) else {
         return Ok(());
     };
-    let (expired, live) = ttl::would_expire(snapshot, container, default)?;
+    let (expired, live) = standing::would_expire(snapshot, container, default)?;
     #[expect(clippy::cast_precision_loss, reason = "a limit for typos, not a figure")]
     if expired.items as f64 * 100.0 > percent * live.items as f64 {
-        return Err(ttl::guarded(expired, live, percent));
+        return Err(guarded(expired, live, percent));
     }
     Ok(())
+}
+
+/// The refusal of a change that would expire more than the guard lets pass.
+fn guarded(expired: Count, live: Count, percent: f64) -> Error {
+    Error::new(
+        ErrorKind::PreconditionFailed,
+        format!(
+            "This defaultTtl would expire {} of {} items ({} of {} bytes) at once, which is more \
+             than the {percent} % that the server lets pass. To expire them, send the header \
+             x-dayfly-confirm-expiry: true.",
+            expired.items, live.items, expired.bytes, live.bytes
+        ),
+    )
 }
 
 fn record_changed(
@@ -417,7 +390,7 @@ fn record_changed(
 pub(crate) fn delete(clerk: &Clerk<'_>, at: &ContainerScope, condition: &Condition) -> Reply {
     clerk.answer(|snapshot| {
         let (owner, record, container) = open(snapshot, at)?;
-        check_condition(condition, &container.etag())?;
+        check_match(condition, &container.etag())?;
         let gone = offers::rows_of(snapshot, &record.rid())?;
         let key = keys::container(record.database, &container.definition().id);
         let buckets: Vec<_> = record.buckets().collect();
@@ -438,34 +411,6 @@ pub(crate) fn delete(clerk: &Clerk<'_>, at: &ContainerScope, condition: &Conditi
     })
 }
 
-/// Shows the partition key ranges, like a change feed that has ended: a client
-/// that knows them gets 304.
-pub(crate) fn ranges(opened: &Opened, known: Option<&str>) -> Reply {
-    let container = &opened.container;
-    let etag = ranges_etag(container);
-    if known.is_some_and(|known| known.trim() != "*" && names(known, &etag)) {
-        let success =
-            Success { status: 304, etag: Some(etag), item_count: Some(0), ..Success::default() };
-        return Reply::ok(success, opened.now(), CHARGE_LOOK_RU).at(container.place(None, None));
-    }
-    let ranges = offers::ranges_json(opened, &etag);
-    let mut reply = feed(&container.rid_text, "PartitionKeyRanges", ranges, None, opened.now());
-    if let Ok(success) = &mut reply.outcome {
-        success.etag = Some(etag);
-    }
-    reply.at(container.place(None, None))
-}
-
-/// All ranges of a container, as clients see them.
-pub(crate) fn all_ranges(opened: &Opened) -> Vec<serde_json::Value> {
-    offers::ranges_json(opened, &ranges_etag(&opened.container))
-}
-
-/// The ranges are fixed when the container is made.
-fn ranges_etag(container: &Container) -> String {
-    record::etag(0, container.record.number, 1)
-}
-
 /// Shows the conflicts: two regions that write can be at odds, and there is one.
 pub(crate) fn conflicts(opened: &Opened) -> Reply {
     let rid = &opened.container.rid_text;
@@ -474,128 +419,3 @@ pub(crate) fn conflicts(opened: &Opened) -> Reply {
 
 /// What the log shows also when it is quiet.
 const AUDIT: &str = "audit";
-
-/// Who may change a container: there is one key that writes.
-const BY: &str = "primary key";
-
-/// Brings one bucket to a container's epoch. The time of this commit is the
-/// moment the policy changes, unless the change is to come later.
-#[derive(Clone, Debug)]
-pub(crate) struct Install {
-    epoch: u64,
-    /// What says how items are indexed; `None`: the container is deleted.
-    definition: Option<Arc<ContainerDefinition>>,
-    /// The container's default; `None`: the container is deleted.
-    default: Option<ContainerTtl>,
-    /// From when on the default counts; 0: at once.
-    from: Timestamp,
-}
-
-impl Install {
-    /// The definition of a container.
-    pub(crate) fn of(record: &ContainerRecord) -> Install {
-        Install {
-            epoch: record.epoch,
-            definition: Some(Arc::new(record.definition.clone())),
-            default: Some(record.definition.ttl),
-            from: Timestamp(record.delayed.map_or(0, |delayed| delayed.until)),
-        }
-    }
-
-    /// The end of a container.
-    pub(crate) const END: Install =
-        Install { epoch: u64::MAX, definition: None, default: None, from: Timestamp(0) };
-
-    /// The policy after the install at `now`.
-    fn policy(&self, old: &State, now: Timestamp) -> Policy {
-        match self.default {
-            None => old.policy,
-            Some(default) if old.epoch == 0 => Policy { default, ..Policy::default() },
-            Some(default) if self.from > now => old.policy.delayed(default, now, self.from),
-            Some(default) if default != old.policy.at(now).default => {
-                old.policy.changed(default, now)
-            }
-            Some(_) => Policy { pending: None, ..old.policy.at(now) },
-        }
-    }
-
-    /// What changes with the policy: an entry for the history, if the default
-    /// becomes another one.
-    fn change(
-        view: &View<'_>,
-        old: Policy,
-        new: Policy,
-    ) -> dayfly_storage::Result<Option<Changed>> {
-        let now = Timestamp(view.now());
-        let at = new.pending.map_or(now, |pending| pending.at);
-        let (from, to) = (old.at(now).default, new.at(at).default);
-        if from == to {
-            return Ok(None);
-        }
-        let get = |key: &[u8]| view.get(key);
-        let lives = Lives::new(&get);
-        let stays = Policy { pending: None, ..old.at(now) };
-        let condemned = lives.dead_at(new, at)?.minus(lives.dead_at(stays, at)?);
-        Ok(Some(Changed {
-            at: at.0,
-            by: BY.to_owned(),
-            from: from.to_json(),
-            to: to.to_json(),
-            condemned_items: condemned.items,
-        }))
-    }
-
-    /// The history after the install, if it changes.
-    fn history(
-        &self,
-        view: &View<'_>,
-        old: &State,
-        new: Policy,
-    ) -> dayfly_storage::Result<Option<Vec<u8>>> {
-        if old.epoch == 0 || self.default.is_none() || new == old.policy {
-            return Ok(None);
-        }
-        let row = view.get(&keys::policy_history())?;
-        let before = History::decode(row.as_deref())?;
-        let mut history = before.clone();
-        history.push(Timestamp(view.now()), Self::change(view, old.policy, new)?);
-        Ok((history != before).then(|| history.encode()))
-    }
-}
-
-impl Plan for Install {
-    type Done = ();
-    type Refusal = Reply;
-
-    fn draft(&self, view: &View<'_>) -> Result<Draft<()>, Reply> {
-        let old = State::of(view.head());
-        let epoch = self.epoch;
-        if old.epoch >= epoch {
-            // A later definition is here already.
-            return Ok(Draft::new(|_, _| ()));
-        }
-        let now = Timestamp(view.now());
-        let policy = self.policy(&old, now);
-        let history = self.history(view, &old, policy).map_err(Reply::from)?;
-        let deleted = self.default.is_none();
-        let change = |definition| PolicyChange::of(definition, &|key| view.get(key));
-        let indexing = self.definition.as_deref().map(change).transpose();
-        let indexing = indexing.map_err(Reply::from)?.flatten();
-        // It is the policy of this second, and of no other.
-        Ok(Draft::new(move |stamp, batch: &mut Batch| {
-            if let Some(change) = indexing {
-                change.write(stamp, batch);
-            }
-            if let Some(history) = history {
-                batch.put(keys::policy_history(), history);
-            }
-            batch.set_state(State { epoch, deleted, policy }.encode());
-        })
-        .valid_before(now.0 + 1))
-    }
-
-    /// A new container grows; a change of one, and its end, must go on.
-    fn room(&self) -> Room {
-        if self.epoch == 1 { Room::Grows } else { Room::Frees }
-    }
-}

@@ -4,44 +4,18 @@ use dayfly_model::rid::DatabaseRid;
 use dayfly_model::throughput::Throughput;
 use dayfly_model::{Error, ErrorKind, Result, Timestamp, id};
 use dayfly_storage::{Batch, Direction, Draft, Snapshot, Stamp, View};
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::catalog::{self, CatalogView, ContainerRecord, Database, not_found};
+use crate::catalog::{self, CatalogView, ContainerRecord, Database, Numbers, not_found};
 use crate::clerk::{CatalogPlan, Clerk};
-use crate::items::{names, precondition_failed, taken};
-use crate::keys;
-use crate::list;
+use crate::condition::{check_match, taken};
 use crate::offers::{self, Offer};
 use crate::operation::{Condition, Page};
-use crate::record;
-use crate::reply::{Reply, Success, storage_failed};
-
-/// What a change of the catalog costs.
-pub(crate) const CHARGE_CHANGE_RU: f64 = 4.95;
-/// What a look into the catalog costs.
-pub(crate) const CHARGE_LOOK_RU: f64 = 2.0;
+use crate::reply::{CHARGE_CHANGE_RU, CHARGE_LOOK_RU, Reply, Success, feed, storage_failed};
+use crate::{keys, pages, version};
 
 /// How many containers one delete of a database looks at.
 pub(crate) const CONTAINERS_MAX: usize = 100_000;
-
-/// The last numbers given out. They are never given out again.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Numbers {
-    pub(crate) database: u32,
-    pub(crate) container: u32,
-    pub(crate) offer: u32,
-}
-
-impl Numbers {
-    pub(crate) fn read<V: CatalogView + ?Sized>(view: &V) -> Result<Numbers> {
-        Ok(catalog::read(view, &keys::numbers())?.unwrap_or_default())
-    }
-
-    pub(crate) fn write(self, batch: &mut Batch) {
-        batch.put(keys::numbers(), catalog::encode(&self));
-    }
-}
 
 /// Makes a database, with an offer if it has throughput of its own.
 pub(crate) fn create(clerk: &Clerk<'_>, id: &str, throughput: Option<Throughput>) -> Reply {
@@ -60,7 +34,7 @@ pub(crate) fn create(clerk: &Clerk<'_>, id: &str, throughput: Option<Throughput>
                 id,
                 number: numbers.database,
                 ts: stamp.ts,
-                version: record::version(stamp, 1),
+                version: version::version(stamp, 1),
                 opened: stamp.opened,
             };
             batch.put(keys::database(&database.id), catalog::encode(&database));
@@ -120,7 +94,7 @@ fn shown(database: &Database, status: u16, now: Timestamp, charge_ru: f64) -> Re
 
 /// Shows the databases of the account.
 pub(crate) fn list(snapshot: &dyn Snapshot, page: &Page) -> Result<Reply> {
-    let (rows, next) = list::rows(snapshot, keys::databases(), page)?;
+    let (rows, next) = pages::rows(snapshot, keys::databases(), page)?;
     let databases = rows
         .iter()
         .map(|row| Ok(catalog::decode::<Database>(row)?.to_json()))
@@ -130,29 +104,8 @@ pub(crate) fn list(snapshot: &dyn Snapshot, page: &Page) -> Result<Reply> {
 
 /// All databases, as clients see them.
 pub(crate) fn all(snapshot: &dyn Snapshot) -> Result<Vec<Value>> {
-    let rows = list::all_rows(snapshot, &keys::databases())?;
+    let rows = pages::all_rows(snapshot, &keys::databases())?;
     rows.iter().map(|row| Ok(catalog::decode::<Database>(row)?.to_json())).collect()
-}
-
-/// A page of resources in the envelope of the service.
-pub(crate) fn feed(
-    rid: &str,
-    name: &str,
-    resources: Vec<Value>,
-    continuation: Option<String>,
-    now: Timestamp,
-) -> Reply {
-    let count = resources.len();
-    let mut body = serde_json::Map::new();
-    body.insert("_rid".to_owned(), rid.into());
-    body.insert(name.to_owned(), Value::Array(resources));
-    body.insert("_count".to_owned(), count.into());
-    let success = Success {
-        continuation,
-        item_count: Some(count),
-        ..Success::new(200, Value::Object(body).to_string())
-    };
-    Reply::ok(success, now, CHARGE_LOOK_RU)
 }
 
 /// Removes a database with its containers and offers.
@@ -164,7 +117,7 @@ pub(crate) fn delete(clerk: &Clerk<'_>, segment: &str, condition: Condition) -> 
         let database = catalog::find_database(view, &segment)?
             .ok_or_else(|| not_found(ErrorKind::NotFound))?
             .value;
-        check_condition(&condition, &database.etag())?;
+        check_match(&condition, &database.etag())?;
         let rows = CatalogView::scan(view, &keys::containers(database.number), CONTAINERS_MAX)
             .map_err(storage_failed)?;
         let containers = rows
@@ -240,13 +193,5 @@ fn removed_all(clerk: &Clerk<'_>) -> Result<Reply, Reply> {
             let why = "There are databases that could not be removed.";
             return Err(Error::new(ErrorKind::Internal, why).into());
         }
-    }
-}
-
-/// `If-Match` on something that is there.
-pub(crate) fn check_condition(condition: &Condition, etag: &str) -> Result<()> {
-    match &condition.if_match {
-        Some(wanted) if !names(wanted, etag) => Err(precondition_failed()),
-        _ => Ok(()),
     }
 }

@@ -9,16 +9,16 @@
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dayfly_model::{Result, Timestamp};
 use dayfly_storage::tally::Count;
-use dayfly_storage::{Bucket, Direction, Snapshot};
+use dayfly_storage::{Direction, Snapshot};
 
 use crate::catalog::{self, ContainerRecord};
 use crate::head::State;
 use crate::reply::storage_failed;
-use crate::{Engine, Shared, keys, ttl};
+use crate::shared::Shared;
+use crate::{keys, standing};
 
 /// How a container stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,108 +48,42 @@ pub struct AllFigures {
     pub left_out: usize,
 }
 
-/// How many containers are counted. When there are more, counting starts anew,
-/// as after a restart: containers that are no more are forgotten only when
-/// somebody asks for the figures.
-const COUNTED_MAX: usize = 100_000;
-
-/// What is counted of each container since the start.
-#[derive(Default)]
-pub(crate) struct Gone(Mutex<HashMap<u32, Went>>);
-
-#[derive(Clone, Copy, Default)]
-struct Went {
-    /// Expired items that stood in the way of a write.
-    buried: u64,
-    /// The greatest count of expired items that was shown.
-    shown: u64,
-}
-
-impl Gone {
-    /// A write has buried `items` that stood in its way.
-    fn buried(&self, bucket: Bucket, items: usize) {
-        if items > 0
-            && let Some(container) = keys::container_of(bucket)
-        {
-            let mut all = self.lock();
-            if all.len() >= COUNTED_MAX {
-                all.clear();
-            }
-            all.entry(container).or_default().buried += items as u64;
-        }
+/// How the first `limit` containers stand, all at one time. `purged` says how many items
+/// the purge has removed from each, as of a moment before this one.
+pub(crate) fn of_containers(
+    shared: &Shared,
+    purged: &HashMap<u32, u64>,
+    limit: usize,
+) -> Result<AllFigures> {
+    let buried = shared.burials.all_buried();
+    let snapshot = shared.store.snapshot().map_err(storage_failed)?;
+    let snapshot = &*snapshot;
+    let there: HashSet<u32> = shared
+        .store
+        .buckets()
+        .into_iter()
+        .filter(|bucket| !State::of(&snapshot.head(*bucket)).deleted)
+        .filter_map(keys::container_of)
+        .collect();
+    shared.burials.keep(&there);
+    let mut containers = Vec::new();
+    for (container, record) in named(snapshot, limit)? {
+        let figures = standing::figures(snapshot, &record)?;
+        let of = |counts: &HashMap<u32, u64>| counts.get(&record.number).copied().unwrap_or(0);
+        let expired = of(purged) + of(&buried) + figures.dead.items;
+        let now = Timestamp(snapshot.now());
+        containers.push(ContainerFigures {
+            container,
+            live: figures.live,
+            dead: figures.dead,
+            oldest_dead_seconds: figures.oldest_dead.map_or(0, |at| now.0.saturating_sub(at.0)),
+            uninterpretable: figures.uninterpretable,
+            expired: shared.burials.shown(record.number, expired),
+            purged: of(purged),
+        });
     }
-
-    /// How many were buried so far.
-    fn all_buried(&self) -> HashMap<u32, u64> {
-        self.lock().iter().map(|(container, went)| (*container, went.buried)).collect()
-    }
-
-    /// What to show, if it looks as if `expired` items have expired.
-    fn shown(&self, container: u32, expired: u64) -> u64 {
-        let mut all = self.lock();
-        let went = all.entry(container).or_default();
-        went.shown = went.shown.max(expired);
-        went.shown
-    }
-
-    /// Forgets containers that are no more.
-    fn keep(&self, containers: &HashSet<u32>) {
-        self.lock().retain(|container, _| containers.contains(container));
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<u32, Went>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Counts what a write buried when it is dropped, which is after the write was
-/// published.
-pub(crate) struct Graves {
-    pub(crate) gone: Arc<Gone>,
-    pub(crate) bucket: Bucket,
-    pub(crate) items: usize,
-}
-
-impl Drop for Graves {
-    fn drop(&mut self) {
-        self.gone.buried(self.bucket, self.items);
-    }
-}
-
-impl Engine {
-    /// How the first `limit` containers stand, all at one time.
-    pub fn container_figures(&self, limit: usize) -> Result<AllFigures> {
-        let (purged, buried) = (self.shared.purge.all_purged(), self.shared.gone.all_buried());
-        let snapshot = self.shared.store.snapshot().map_err(storage_failed)?;
-        let snapshot = &*snapshot;
-        let there: HashSet<u32> = self
-            .shared
-            .store
-            .buckets()
-            .into_iter()
-            .filter(|bucket| !State::of(&snapshot.head(*bucket)).deleted)
-            .filter_map(keys::container_of)
-            .collect();
-        self.shared.gone.keep(&there);
-        let mut containers = Vec::new();
-        for (container, record) in named(snapshot, limit)? {
-            let figures = ttl::figures(snapshot, &record)?;
-            let of = |counts: &HashMap<u32, u64>| counts.get(&record.number).copied().unwrap_or(0);
-            let expired = of(&purged) + of(&buried) + figures.dead.items;
-            let now = Timestamp(snapshot.now());
-            containers.push(ContainerFigures {
-                container,
-                live: figures.live,
-                dead: figures.dead,
-                oldest_dead_seconds: figures.oldest_dead.map_or(0, |at| now.0.saturating_sub(at.0)),
-                uninterpretable: figures.uninterpretable,
-                expired: self.shared.gone.shown(record.number, expired),
-                purged: of(&purged),
-            });
-        }
-        let left_out = there.len().saturating_sub(containers.len());
-        Ok(AllFigures { containers, left_out })
-    }
+    let left_out = there.len().saturating_sub(containers.len());
+    Ok(AllFigures { containers, left_out })
 }
 
 /// How many items are dead and still there, in the first `limit` containers.
@@ -158,7 +92,7 @@ pub(crate) fn dead_items(shared: &Shared, limit: usize) -> Result<u64> {
     let containers = named(&*snapshot, limit)?;
     let mut dead = containers
         .iter()
-        .map(|(_, record)| ttl::figures(&*snapshot, record).map(|figures| figures.dead.items));
+        .map(|(_, record)| standing::figures(&*snapshot, record).map(|figures| figures.dead.items));
     dead.try_fold(0, |sum: u64, items| Ok(sum + items?))
 }
 
@@ -187,31 +121,4 @@ pub(crate) fn named(
         named.push((format!("{database}/{}", record.definition.id), record));
     }
     Ok(named)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_has_expired_is_never_shown_as_less() {
-        let gone = Gone::default();
-        for (counted, shown) in [(5, 5), (4, 5), (6, 6)] {
-            assert_eq!(gone.shown(1, counted), shown);
-        }
-    }
-
-    #[test]
-    fn nobody_is_counted_for_ever() {
-        let gone = Gone::default();
-        gone.buried(keys::bucket(1, 0), 1);
-        gone.buried(keys::bucket(2, 0), 1);
-        gone.buried(keys::bucket(2, 1), 1);
-        gone.keep(&HashSet::from([2]));
-        assert_eq!(gone.all_buried(), HashMap::from([(2, 2)]));
-        for container in 1..=100_001 {
-            gone.buried(keys::bucket(container, 0), 1);
-        }
-        assert!(gone.lock().len() <= COUNTED_MAX);
-    }
 }

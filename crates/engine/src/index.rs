@@ -37,7 +37,7 @@ mod runs;
 mod times;
 pub(crate) mod walk;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use dayfly_model::Timestamp;
@@ -49,9 +49,10 @@ use dayfly_storage::{Batch, Error, Result};
 pub(crate) use self::difference::Difference;
 pub(crate) use self::entry::{Owner, fits};
 pub(crate) use self::policies::{Index, Policies, PolicyChange};
-pub(crate) use self::recipe::{Recipe, computed};
+pub(crate) use self::recipe::Recipe;
 pub(crate) use self::runs::Runs;
 use crate::keys::{self, EntryKind};
+use crate::locks::lock;
 use crate::operation::Indexing;
 use crate::record::Record;
 
@@ -90,13 +91,13 @@ impl Source {
 
     /// About how many bytes are held to know what it has in the index.
     pub(crate) fn weight(&self) -> u64 {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = lock(&self.known);
         known.iter().map(|known| known.indexed.weight()).sum()
     }
 
     /// What the item has in the index by this recipe, if `ts` is its `_ts`.
     pub(crate) fn by(&self, recipe: &Arc<Recipe>, ts: Timestamp) -> Result<Indexed> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.known);
         let fits = |known: &&Known| {
             Arc::ptr_eq(&known.recipe, recipe) && (known.ts == ts || !recipe.rules().has_times())
         };

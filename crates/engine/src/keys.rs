@@ -163,7 +163,7 @@ impl Partition {
 }
 
 /// The key of an item.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ItemKey(Vec<u8>);
 
 impl ItemKey {
@@ -243,7 +243,7 @@ pub(crate) fn due(at: Timestamp, version: u64) -> Vec<u8> {
 /// Queue rows after the row `after`, due up to and including `until`.
 pub(crate) fn due_between(after: Option<&[u8]>, until: Timestamp) -> KeyRange {
     let start = match after {
-        Some(key) => [key, &[0]].concat(),
+        Some(key) => dayfly_storage::after(key),
         None => b"x".to_vec(),
     };
     KeyRange { start, end: due(Timestamp(until.0.saturating_add(1)), 0) }

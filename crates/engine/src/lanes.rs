@@ -29,32 +29,16 @@ use dayfly_model::{Error, ErrorKind, Result};
 use dayfly_sql::run::{Leash, Steps};
 
 use crate::cancel::{Cancel, Reason};
-use crate::clerk::Clerk;
-use crate::reply::Reply;
-use crate::{Shared, stopped};
+use crate::locks::lock;
+use crate::reply::{Reply, stopped};
+use crate::settings::QuerySteps;
+use crate::shared::Shared;
 
 /// How many queries may wait in each lane.
 pub(crate) const WAITING_MAX: usize = 1024;
 
 /// How many threads a lane has at most.
 const THREADS_MAX: usize = 16;
-
-/// How much work queries may make, in steps; one is a tenth of a microsecond, or some
-/// tenths.
-#[derive(Clone, Copy, Debug)]
-pub struct QuerySteps {
-    /// So much is quick.
-    pub quick: u64,
-    /// After so much a page ends that can.
-    pub page: u64,
-    /// After so much a query ends that has to give all it has in one page.
-    pub whole: u64,
-}
-
-impl QuerySteps {
-    /// The usual: about 2 ms, a second, and a minute or two.
-    pub const USUAL: QuerySteps = QuerySteps { quick: 10_000, page: 5_000_000, whole: 500_000_000 };
-}
 
 /// How queries went since the start, and how many there are just now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -95,7 +79,7 @@ impl<T> ByLane<T> {
     }
 }
 
-type Query = dyn Fn(&Clerk<'_>, &Steps<'_>) -> Reply + Send + Sync;
+type Query = dyn Fn(&Shared, &Steps<'_>) -> Reply + Send + Sync;
 
 struct Job {
     query: Box<Query>,
@@ -185,7 +169,7 @@ impl Lanes {
     pub(crate) fn hand_in(
         &self,
         cancel: Cancel,
-        query: impl Fn(&Clerk<'_>, &Steps<'_>) -> Reply + Send + Sync + 'static,
+        query: impl Fn(&Shared, &Steps<'_>) -> Reply + Send + Sync + 'static,
     ) -> oneshot::Receiver<Reply> {
         let (answer, receiver) = oneshot::channel();
         self.road.line_up(Lane::Quick, Job { query: Box::new(query), cancel, answer });
@@ -245,7 +229,7 @@ impl Drop for Lanes {
 
 impl Road {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// Puts a query at the end of a line.
@@ -365,12 +349,11 @@ fn unwanted(cancel: &Cancel, lane: Lane) -> Option<Reason> {
 }
 
 fn work(shared: &Shared, road: &Road) {
-    let clerk = Clerk::new(shared);
     while let Some((lane, number, job)) = road.next() {
         let turn =
             Turn { road, cancel: &job.cancel, lane: Cell::new(lane), moves: Cell::new(false) };
         let steps = Steps::new(&turn);
-        let query = AssertUnwindSafe(|| (job.query)(&clerk, &steps));
+        let query = AssertUnwindSafe(|| (job.query)(shared, &steps));
         let reply = catch_unwind(query).unwrap_or_else(|_| {
             Error::new(ErrorKind::Internal, "The query could not be carried out.").into()
         });

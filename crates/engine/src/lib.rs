@@ -9,163 +9,91 @@
 //!
 //! This crate knows nothing of HTTP, headers or tokio.
 
+mod background;
+mod burials;
 pub mod cancel;
 mod catalog;
 pub mod check;
 mod clerk;
+mod clock;
+mod condition;
 mod containers;
 mod databases;
+mod deadlines;
 pub mod figures;
 mod head;
+mod history;
 mod index;
+mod install;
 mod items;
 mod keys;
 mod lanes;
 mod list;
+mod liveness;
 mod lives;
+mod locks;
 mod offers;
 pub mod operation;
+mod pages;
+mod parts;
 mod purge;
 mod query;
+mod ranges;
 mod record;
+mod recovery;
 pub mod reply;
+mod rows;
 mod scope;
+mod settings;
+mod shared;
+mod standing;
 mod statistics;
 #[cfg(test)]
 mod tests;
 pub mod ttl;
 mod unique;
 mod usage;
+mod version;
+mod workers;
 
-use std::collections::HashSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use dayfly_model::{Error, ErrorKind, Result, Timestamp};
 use dayfly_sql::run::Steps;
-use dayfly_storage::clock::{LAST_SECOND, Reading, Refused, Step};
+use dayfly_storage::clock::{Reading, Refused, Step};
 use dayfly_storage::{
-    Batch, Bucket, Draft, Figures, Plan, Snapshot, Stamp, Store, Ticket, View, commit,
-    commit_returning,
+    Batch, Draft, Figures, Plan, Snapshot, Stamp, Store, Ticket, View, commit, commit_returning,
 };
 use serde_json::json;
 
 use crate::cancel::{Cancel, Waiter};
-use crate::catalog::{Catalog, CatalogView, Container, ContainerRecord};
-use crate::check::Recounts;
-use crate::clerk::{Clerk, Desk};
-use crate::containers::Install;
-use crate::databases::Numbers;
-use crate::figures::Gone;
-use crate::head::State;
-use crate::index::Index;
-use crate::items::{Around, ItemPlan};
+use crate::catalog::Container;
+use crate::check::{Checked, Recount, Recounts};
+use crate::clerk::Clerk;
+use crate::figures::AllFigures;
+use crate::items::{Around, WritePlan};
 use crate::lanes::Lanes;
-pub use crate::lanes::{ByLane, LaneFigures, QuerySteps};
+pub use crate::lanes::{ByLane, LaneFigures};
 use crate::operation::{ContainerScope, Operation, Part, WriteItem};
+use crate::purge::Purge;
 pub use crate::purge::{LAG_SECONDS, Lag, PurgeFigures, PurgeState, PurgeStatus};
-use crate::reply::{Reply, Success, storage_failed};
+use crate::reply::{Reply, Success, stopped, storage_failed};
 use crate::scope::Opened;
-use crate::usage::Usage;
-
-/// What can be set.
-#[derive(Clone, Copy, Debug)]
-pub struct EngineSettings {
-    /// Refuse what the strictest reading of the service refuses.
-    pub strict: bool,
-    /// How many buckets a new container gets.
-    pub slices: usize,
-    /// How long a change of a container's default waits before it counts.
-    pub change_delay_seconds: u64,
-    /// A change that would expire more than this part of a container's items
-    /// must be confirmed.
-    pub change_guard_percent: Option<f64>,
-    /// Sort in memory where the service refuses to sort without an index.
-    pub lenient_order_by: bool,
-    /// How much work queries may make.
-    pub query_steps: QuerySteps,
-    /// Whether one request may remove everything: what is here is for tests.
-    pub resettable: bool,
-}
-
-impl Default for EngineSettings {
-    fn default() -> Self {
-        EngineSettings {
-            strict: false,
-            slices: 1,
-            change_delay_seconds: 0,
-            change_guard_percent: None,
-            lenient_order_by: false,
-            query_steps: QuerySteps::USUAL,
-            resettable: false,
-        }
-    }
-}
-
-/// What the engine and its clerk share.
-pub(crate) struct Shared {
-    pub(crate) store: Arc<dyn Store>,
-    pub(crate) catalog: Catalog,
-    pub(crate) settings: EngineSettings,
-    pub(crate) last_container: AtomicU32,
-    /// A definition has not reached all its buckets.
-    pub(crate) unfinished: AtomicBool,
-    /// Where the purge stands.
-    pub(crate) purge: purge::Purge,
-    /// What writes buried.
-    pub(crate) gone: Arc<Gone>,
-    /// The policies by which items are indexed.
-    pub(crate) index: Arc<Index>,
-    /// What is alive in containers.
-    usage: Usage,
-    /// How the recounts ended.
-    pub(crate) recounts: Recounts,
-}
-
-impl Shared {
-    /// Adds to an answer about items what is alive in their container.
-    fn tell_usage(&self, container: &Container, mut reply: Reply) -> Reply {
-        let lsn = reply.place.as_ref().and_then(|place| place.lsn);
-        if let (Ok(success), Some(now)) = (&mut reply.outcome, reply.now) {
-            let live = self.usage.of(&self.store, container, now, lsn.unwrap_or_default());
-            success.usage = live.map(|live| container.usage(live));
-        }
-        reply
-    }
-
-    /// Answers about the items of a part of a container.
-    fn in_container(
-        &self,
-        at: &ContainerScope,
-        part: &Part,
-        look: impl FnOnce(&Opened) -> Reply,
-    ) -> Reply {
-        match self.enter_part(at, part) {
-            Ok(opened) => self.tell_usage(&opened.container, look(&opened)),
-            Err(reply) => reply,
-        }
-    }
-
-    /// Installs definitions that did not reach all their buckets, if there are
-    /// any.
-    pub(crate) fn finish_installs(&self) -> Result<()> {
-        if self.unfinished.swap(false, Ordering::Relaxed)
-            && let Err(error) = install_all(self)
-        {
-            self.unfinished.store(true, Ordering::Relaxed);
-            return Err(error);
-        }
-        Ok(())
-    }
-}
+pub use crate::settings::{EngineSettings, QuerySteps};
+use crate::shared::Shared;
+use crate::workers::Worker;
 
 /// The database.
 pub struct Engine {
     pub(crate) shared: Arc<Shared>,
-    desk: Desk,
+    pub(crate) purge: Arc<Purge>,
+    /// How the recounts ended.
+    recounts: Recounts,
+    /// Where databases and containers are changed, one at a time.
+    changes: Worker,
     /// Where purges are asked for that somebody waits for.
-    purge_desk: Desk,
+    purges: Worker,
     /// Where queries are handed in.
     lanes: Lanes,
 }
@@ -182,8 +110,8 @@ pub enum Answer {
 pub struct Pending(Waiting);
 
 enum Waiting {
-    Item(Ticket<ItemPlan>, Within),
-    Clerk(oneshot::Receiver<Reply>),
+    Item(Ticket<WritePlan>, Within),
+    Work(oneshot::Receiver<Reply>),
     /// It is given up when this is dropped.
     Query(oneshot::Receiver<Reply>, Waiter),
 }
@@ -213,7 +141,7 @@ impl Answer {
             Answer::Pending(Pending(Waiting::Item(ticket, within))) => {
                 within.tell(done(ticket.wait()))
             }
-            Answer::Pending(Pending(Waiting::Clerk(receiver) | Waiting::Query(receiver, _))) => {
+            Answer::Pending(Pending(Waiting::Work(receiver) | Waiting::Query(receiver, _))) => {
                 receiver.recv().unwrap_or_else(|_| stopped().into())
             }
         }
@@ -225,7 +153,7 @@ impl Pending {
     pub async fn answer(self) -> Reply {
         match self.0 {
             Waiting::Item(ticket, within) => within.tell(done(ticket.answer().await)),
-            Waiting::Clerk(receiver) => receiver.await.unwrap_or_else(|_| stopped().into()),
+            Waiting::Work(receiver) => receiver.await.unwrap_or_else(|_| stopped().into()),
             Waiting::Query(receiver, waiter) => {
                 let reply = receiver.await.unwrap_or_else(|_| stopped().into());
                 drop(waiter);
@@ -235,34 +163,20 @@ impl Pending {
     }
 }
 
-fn done(outcome: Result<items::Written, Reply>) -> Reply {
-    outcome.map_or_else(|refusal| refusal, items::Written::into_reply)
-}
-
-fn stopped() -> Error {
-    Error::new(ErrorKind::ServiceUnavailable, "The server is stopping.")
+fn done(outcome: Result<items::Written, items::Refused>) -> Reply {
+    outcome.map_or_else(|refused| refused.reply, items::Written::into_reply)
 }
 
 impl Engine {
     /// Opens the database in `store`, and finishes what a crash cut off.
     pub fn open(store: Arc<dyn Store>, settings: EngineSettings) -> Result<Engine> {
-        let shared = Arc::new(Shared {
-            store,
-            catalog: Catalog::new(),
-            settings,
-            last_container: AtomicU32::new(0),
-            unfinished: AtomicBool::new(false),
-            purge: purge::Purge::default(),
-            gone: Arc::default(),
-            index: Arc::default(),
-            usage: Usage::default(),
-            recounts: Recounts::default(),
-        });
-        recover(&shared)?;
-        let desk = Desk::open("dayfly-clerk", &shared)?;
-        let purge_desk = Desk::open("dayfly-purge-run", &shared)?;
+        let shared = Arc::new(Shared::new(store, settings));
+        recovery::recover(&shared)?;
+        let changes = Worker::open("dayfly-clerk", &shared)?;
+        let purges = Worker::open("dayfly-purge-run", &shared)?;
         let lanes = Lanes::open(&shared)?;
-        Ok(Engine { shared, desk, purge_desk, lanes })
+        let purge = Arc::new(Purge::new(Arc::clone(&shared)));
+        Ok(Engine { shared, purge, recounts: Recounts::default(), changes, purges, lanes })
     }
 
     /// Does what `operation` asks.
@@ -322,16 +236,15 @@ impl Engine {
                 |opened| list::items(opened, &part, &page),
             )),
 
-            Operation::QueryItems(asked) => self.query(cancel, move |clerk, steps| {
-                let shared = clerk.shared();
+            Operation::QueryItems(asked) => self.query(cancel, move |shared, steps| {
                 let look = |opened: &Opened| query::items(shared, opened, &asked, steps);
                 shared.in_container(&asked.at, &asked.part, look)
             }),
-            Operation::ExplainQuery(asked) => self.query(cancel, move |clerk, steps| {
-                let opened = clerk.shared().enter(&asked.at, ErrorKind::NotFound);
+            Operation::ExplainQuery(asked) => self.query(cancel, move |shared, steps| {
+                let opened = shared.enter(&asked.at, ErrorKind::NotFound);
                 opened.map_or_else(
                     |reply| reply,
-                    |opened| query::explain(clerk.shared(), &opened, &asked, steps),
+                    |opened| query::explain(shared, &opened, &asked, steps),
                 )
             }),
             Operation::PlanQuery(asked) => {
@@ -340,17 +253,16 @@ impl Engine {
                 })
             }
             Operation::QueryFeed(asked) => {
-                self.query(cancel, move |clerk, steps| query::feed(clerk, &asked, steps))
+                self.query(cancel, move |shared, steps| query::feed(shared, &asked, steps))
             }
 
             Operation::Refuse { at, part, error } => Answer::ready(self.refuse(&at, &part, error)),
 
-            Operation::ListRanges { at, known } => {
-                Answer::ready(self.shared.enter(&at, ErrorKind::OwnerNotFound).map_or_else(
-                    |reply| reply,
-                    |opened| containers::ranges(&opened, known.as_deref()),
-                ))
-            }
+            Operation::ListRanges { at, known } => Answer::ready(
+                self.shared
+                    .enter(&at, ErrorKind::OwnerNotFound)
+                    .map_or_else(|reply| reply, |opened| ranges::list(&opened, known.as_deref())),
+            ),
             Operation::ListConflicts { at } => {
                 self.view(&at, |opened| Ok(containers::conflicts(opened)))
             }
@@ -374,7 +286,7 @@ impl Engine {
             }
 
             Operation::ReadClock => {
-                Answer::ready(clock_reply(self.shared.store.clock().map_err(Refused::Storage)))
+                Answer::ready(clock::reply(self.shared.store.clock().map_err(Refused::Storage)))
             }
             Operation::MoveClock { step } => self.move_clock(step),
             Operation::Reset => self.change(databases::reset),
@@ -389,7 +301,7 @@ impl Engine {
     }
 
     fn look(&self, read: impl FnOnce(&dyn Snapshot) -> Result<Reply>) -> Answer {
-        Answer::ready(Clerk::new(&self.shared).answer(read))
+        Answer::ready(self.shared.answer(read))
     }
 
     /// Answers from one look at a container.
@@ -411,14 +323,15 @@ impl Engine {
     }
 
     fn change(&self, change: impl FnOnce(&Clerk<'_>) -> Reply + Send + 'static) -> Answer {
-        Answer::Pending(Pending(Waiting::Clerk(self.desk.hand_in(change))))
+        let change = move |shared: &Shared| change(&Clerk::new(shared));
+        Answer::Pending(Pending(Waiting::Work(self.changes.hand_in(change))))
     }
 
     /// Queries may take long, so they have threads of their own.
     fn query(
         &self,
         cancel: Cancel,
-        query: impl Fn(&Clerk<'_>, &Steps<'_>) -> Reply + Send + Sync + 'static,
+        query: impl Fn(&Shared, &Steps<'_>) -> Reply + Send + Sync + 'static,
     ) -> Answer {
         let receiver = self.lanes.hand_in(cancel.clone(), query);
         Answer::Pending(Pending(Waiting::Query(receiver, Waiter(cancel))))
@@ -432,8 +345,8 @@ impl Engine {
         };
         let around = Around {
             index: Arc::clone(&self.shared.index),
-            deadlines: Arc::clone(&self.shared.purge.deadlines),
-            gone: Arc::clone(&self.shared.gone),
+            deadlines: Arc::clone(&self.shared.deadlines),
+            burials: Arc::clone(&self.shared.burials),
         };
         match items::plan(&opened, write, around) {
             Ok(plan) => {
@@ -457,7 +370,7 @@ impl Engine {
 
     fn move_clock(&self, step: Step) -> Answer {
         let store = Arc::clone(&self.shared.store);
-        self.change(move |_| clock_reply(store.move_clock(step)))
+        self.change(move |_| clock::reply(store.move_clock(step)))
     }
 
     /// The container that a call about the purge means, or all, and the time.
@@ -474,19 +387,20 @@ impl Engine {
     }
 
     fn run_purge(&self, scope: Option<u32>, now: Timestamp) -> Answer {
-        let run = move |clerk: &Clerk<'_>| purge::run(clerk.shared(), scope, now);
-        Answer::Pending(Pending(Waiting::Clerk(self.purge_desk.hand_in(run))))
+        let purge = Arc::clone(&self.purge);
+        let run = move |_: &Shared| purge::run(&purge, scope, now);
+        Answer::Pending(Pending(Waiting::Work(self.purges.hand_in(run))))
     }
 
     fn steer_purge(
         &self,
         container: Option<(String, String)>,
-        steer: fn(&Shared, Option<u32>) -> bool,
+        steer: fn(&Purge, Option<u32>) -> bool,
     ) -> Answer {
         Answer::ready(self.purge_scope(container).map_or_else(
             |reply| reply,
             |(scope, now)| {
-                let body = json!({ "paused": steer(&self.shared, scope) }).to_string();
+                let body = json!({ "paused": steer(&self.purge, scope) }).to_string();
                 Reply::ok(Success::new(200, body), now, 0.0)
             },
         ))
@@ -496,28 +410,30 @@ impl Engine {
     /// due. Returns how long to rest before the next. To be called by one
     /// thread, again and again, once the server is started.
     pub fn purge_turn(&self) -> Duration {
-        purge::turn(&self.shared)
+        background::turn(&self.shared, &self.purge)
     }
 
     /// Removes everything that is due, at once. Returns how many items went.
     pub fn purge_all(&self) -> Result<u64> {
-        purge::all(&self.shared)
+        let installed = recovery::finish_installs(&self.shared);
+        let purged = purge::all(&self.purge)?;
+        installed.map(|()| purged)
     }
 
     /// How the purge of a container stands, given the container's number.
     pub fn purge_status(&self, container: u32) -> PurgeStatus {
-        purge::status(&self.shared, container)
+        purge::status(&self.purge, container)
     }
 
     /// Whether an operator paused the purge, in all containers or in some; and
     /// whether it rests because the clock may be wrong.
     pub fn purge_rests(&self) -> (bool, bool) {
-        (self.shared.purge.is_paused_somewhere(), self.shared.store.glance().purge_hold.is_some())
+        (self.purge.is_paused_somewhere(), self.shared.store.glance().purge_hold.is_some())
     }
 
     /// What the purge has done since the start.
     pub fn purge_figures(&self) -> PurgeFigures {
-        self.shared.purge.figures()
+        self.purge.figures()
     }
 
     /// One write, all the way to the disk and back.
@@ -545,6 +461,30 @@ impl Engine {
         self.purge_figures().purged_items
     }
 
+    /// How the first `limit` containers stand, all at one time.
+    pub fn container_figures(&self, limit: usize) -> Result<AllFigures> {
+        let purged = self.purge.all_purged();
+        figures::of_containers(&self.shared, &purged, limit)
+    }
+
+    /// Reads everything and compares it with itself. The error names the first
+    /// thing that does not fit.
+    pub fn check(&self) -> Result<Checked> {
+        check::everything(&self.shared)
+    }
+
+    /// Counts the items of a bucket and compares with its life histogram. `pick` chooses
+    /// the bucket; between two chunks `rest` is called, and ends the recount by saying
+    /// `false`.
+    pub fn recount(&self, pick: u64, rest: impl FnMut() -> bool) -> Result<Recount> {
+        check::recount(&self.shared, &self.recounts, pick, rest)
+    }
+
+    /// How the recounts ended.
+    pub fn recounts(&self) -> &Recounts {
+        &self.recounts
+    }
+
     /// How queries go.
     pub fn query_figures(&self) -> LaneFigures {
         self.lanes.figures()
@@ -553,16 +493,16 @@ impl Engine {
     /// Ends all queries, and all purges that somebody waits for, and takes no more.
     /// Whoever waits for one learns that the server stops.
     pub fn stop_long_work(&self) {
-        self.shared.purge.stop();
+        self.purge.stop();
         self.lanes.stop();
     }
 
     /// Finishes what is under way, begins nothing that waits, and closes the store.
     pub fn close(&self) -> Result<()> {
         self.stop_long_work();
-        self.purge_desk.close();
+        self.purges.close();
         self.lanes.close();
-        self.desk.close();
+        self.changes.close();
         self.shared.store.close().map_err(storage_failed)
     }
 }
@@ -570,7 +510,7 @@ impl Engine {
 /// Whoever drops the engine does not wait for a purge that runs.
 impl Drop for Engine {
     fn drop(&mut self) {
-        self.shared.purge.stop();
+        self.purge.stop();
     }
 }
 
@@ -586,82 +526,4 @@ impl Plan for Probe {
             batch.put(keys::probe(), stamp.ts.to_be_bytes().to_vec());
         }))
     }
-}
-
-fn clock_reply(outcome: Result<Reading, Refused>) -> Reply {
-    match outcome {
-        Ok(reading) => {
-            let body = json!({
-                "now": reading.now,
-                "frozen": reading.frozen,
-                "offsetSeconds": reading.offset_seconds,
-                "held": reading.held,
-                "behindSeconds": reading.behind_seconds,
-                "purgeHeld": reading.purge_hold.map(|hold| hold.to_string()),
-            });
-            Reply::ok(Success::new(200, body.to_string()), Timestamp(reading.now), 0.0)
-        }
-        Err(Refused::NoTestClock) => Error::new(
-            ErrorKind::Forbidden,
-            "The clock can be moved only when the server was started with --test-clock.",
-        )
-        .into(),
-        Err(Refused::Backwards { now }) => Reply::failed(
-            Error::bad_request(format!("The clock shows {now} and does not go back.")),
-            Timestamp(now),
-        ),
-        Err(Refused::TooFar) => Error::bad_request(format!(
-            "The clock does not go past the year 9999, which ends at {LAST_SECOND}."
-        ))
-        .into(),
-        Err(Refused::NothingHeld) => Error::bad_request(
-            "There is nothing to accept: no jump of the clock is held, and the purge is not held.",
-        )
-        .into(),
-        Err(Refused::Storage(error)) => error.into(),
-    }
-}
-
-/// Brings every bucket to its container's definition. Returns the buckets of
-/// all containers.
-fn install_all(shared: &Shared) -> Result<HashSet<Bucket>> {
-    let snapshot = shared.store.snapshot().map_err(storage_failed)?;
-    let rows = CatalogView::scan(&*snapshot, &keys::all_containers(), usize::MAX)
-        .map_err(storage_failed)?;
-    let mut known = HashSet::new();
-    for (_, row) in rows {
-        let record: ContainerRecord = catalog::decode(&row)?;
-        for bucket in record.buckets() {
-            known.insert(bucket);
-            if State::of(&snapshot.head(bucket)).epoch < record.epoch {
-                let clerk = Clerk::new(shared);
-                clerk.install([bucket], &Install::of(&record))?;
-            }
-        }
-    }
-    Ok(known)
-}
-
-/// Finishes what a crash cut off: definitions that did not reach every bucket,
-/// and buckets of containers that were never recorded.
-fn recover(shared: &Shared) -> Result<()> {
-    let mut known = install_all(shared)?;
-    let snapshot = shared.store.snapshot().map_err(storage_failed)?;
-    let condemned = CatalogView::scan(&*snapshot, &keys::all_condemned(), usize::MAX)
-        .map_err(storage_failed)?;
-    known.extend(condemned.iter().filter_map(|(key, _)| keys::condemned_bucket(key)));
-    if !condemned.is_empty() {
-        shared.purge.condemned();
-    }
-
-    let mut last = Numbers::read(&*snapshot)?.container;
-    for bucket in shared.store.buckets() {
-        let Some(number) = keys::container_of(bucket) else { continue };
-        last = last.max(number);
-        if !known.contains(&bucket) {
-            purge::clear_bucket(shared, bucket).map_err(storage_failed)?;
-        }
-    }
-    shared.last_container.store(last, Ordering::Relaxed);
-    Ok(())
 }

@@ -1,8 +1,7 @@
 //! Offers: how much throughput a database or container was given. Recorded and
 //! shown; enforcing them is another matter.
 
-use dayfly_model::epk::Epk;
-use dayfly_model::rid::{OfferRid, RangeRid};
+use dayfly_model::rid::OfferRid;
 use dayfly_model::throughput::Throughput;
 use dayfly_model::{ErrorKind, Result};
 use dayfly_storage::{Batch, Snapshot, Stamp};
@@ -10,13 +9,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::catalog::{self, CatalogView, not_found};
-use crate::databases::{CHARGE_LOOK_RU, feed};
-use crate::keys;
-use crate::list;
 use crate::operation::Page;
-use crate::record;
-use crate::reply::{Reply, Success, storage_failed};
-use crate::scope::Opened;
+use crate::reply::{CHARGE_LOOK_RU, Reply, Success, feed, storage_failed};
+use crate::{keys, pages, version};
 
 /// An offer, as it is stored.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -51,7 +46,7 @@ impl Offer {
             resource_rid,
             resource,
             ts: stamp.ts,
-            version: record::version(stamp, 1),
+            version: version::version(stamp, 1),
             opened: stamp.opened,
         }
     }
@@ -63,7 +58,7 @@ impl Offer {
     }
 
     fn etag(&self) -> String {
-        record::etag(0, self.opened, self.version)
+        version::etag(0, self.opened, self.version)
     }
 
     fn to_json(&self) -> Value {
@@ -114,44 +109,16 @@ pub(crate) fn read(snapshot: &dyn Snapshot, rid: &str) -> Result<Reply> {
 
 /// Shows the offers of the account.
 pub(crate) fn list(snapshot: &dyn Snapshot, page: &Page) -> Result<Reply> {
-    let (rows, next) = list::rows(snapshot, keys::offers(), page)?;
+    let (rows, next) = pages::rows(snapshot, keys::offers(), page)?;
     let offers = rows.iter().map(|row| json_of(row)).collect::<Result<Vec<_>>>()?;
     Ok(feed("", "Offers", offers, next, catalog::now(snapshot)))
 }
 
 /// All offers of the account, as clients see them.
 pub(crate) fn all(snapshot: &dyn Snapshot) -> Result<Vec<Value>> {
-    list::all_rows(snapshot, &keys::offers())?.iter().map(|row| json_of(row)).collect()
+    pages::all_rows(snapshot, &keys::offers())?.iter().map(|row| json_of(row)).collect()
 }
 
 fn json_of(row: &[u8]) -> Result<Value> {
     Ok(catalog::decode::<Offer>(row)?.to_json())
-}
-
-/// The partition key ranges of a container, as clients see them.
-pub(crate) fn ranges_json(opened: &Opened, etag: &str) -> Vec<Value> {
-    let container = &opened.container;
-    let count = u32::try_from(container.ranges.len()).unwrap_or(u32::MAX);
-    let fraction = 1.0 / f64::from(count.max(1));
-    (0u64..)
-        .zip(&container.ranges)
-        .map(|(number, range)| {
-            let rid = RangeRid { container: container.rid, range: number }.encode();
-            json!({
-                "id": &*range.id,
-                "_rid": rid,
-                "_self": format!("{}pkranges/{rid}/", container.self_link),
-                "_etag": etag,
-                "_ts": container.record.ts,
-                "_lsn": opened.snapshot.head(container.bucket(&range.min)).lsn,
-                "minInclusive": range.min.to_hex(),
-                "maxExclusive": range.max.as_ref().map_or_else(|| "FF".to_owned(), Epk::to_hex),
-                "ridPrefix": number,
-                "throughputFraction": fraction,
-                "status": "online",
-                "parents": [],
-                "ownedArchivalPKRangeIds": [],
-            })
-        })
-        .collect()
 }

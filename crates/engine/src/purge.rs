@@ -2,7 +2,6 @@
 //! buckets of deleted containers. It is never observable.
 //!
 //! ```text
-//! deadlines   which bucket is due, and when the next one is
 //! pacer       how much at once, and how long to rest, by what users do
 //! unit        one commit: burials, and how far the cursors have come
 //! clear       what deleted containers left
@@ -19,7 +18,6 @@
 //! at a time.
 
 mod clear;
-mod deadlines;
 mod pacer;
 mod tally;
 mod unit;
@@ -27,7 +25,7 @@ mod unit;
 use std::collections::{HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use dayfly_model::{Error, ErrorKind, Result, Timestamp};
@@ -36,16 +34,17 @@ use dayfly_storage::{Bucket, Second, commit_on};
 use serde_json::json;
 
 pub(crate) use self::clear::clear_bucket;
-use self::deadlines::After;
-pub(crate) use self::deadlines::{Deadlines, Tell};
-use self::pacer::{ByUsers, Load, Meter, PERIOD, Pace, Pacer, awaited};
+use self::pacer::{ByUsers, Load, Meter, Pacer, awaited};
+pub(crate) use self::pacer::{PERIOD, Pace};
 use self::tally::Tally;
 pub use self::tally::{LAG_SECONDS, Lag, PurgeFigures};
 use self::unit::{Cursor, Look, Part};
+use crate::deadlines::After;
 use crate::index::Runs;
-use crate::index::rebuild::{self, Size, Turn};
-use crate::reply::{Reply, Success, storage_failed};
-use crate::{Shared, figures, keys, stopped};
+use crate::locks::lock;
+use crate::reply::{Reply, Success, stopped, storage_failed};
+use crate::shared::Shared;
+use crate::{figures, keys};
 
 /// How often a run tries a unit again that failed, and what it rests before.
 const TRIES: usize = 3;
@@ -94,9 +93,7 @@ pub struct PurgeStatus {
 
 /// Where the purge stands.
 pub(crate) struct Purge {
-    pub(crate) deadlines: Arc<Deadlines>,
-    /// Whether a deleted container may have left something.
-    condemned: AtomicBool,
+    shared: Arc<Shared>,
     /// Which bucket is being cleared, and from where on.
     clearing: Mutex<Option<(Bucket, Vec<u8>)>>,
     /// Whether the last turn cleared, so that clearing and burying alternate.
@@ -125,11 +122,10 @@ struct Paused {
     containers: HashSet<u32>,
 }
 
-impl Default for Purge {
-    fn default() -> Self {
+impl Purge {
+    pub(crate) fn new(shared: Arc<Shared>) -> Purge {
         Purge {
-            deadlines: Arc::default(),
-            condemned: AtomicBool::new(false),
+            shared,
             clearing: Mutex::default(),
             cleared: AtomicBool::new(false),
             filled: AtomicBool::new(false),
@@ -144,14 +140,6 @@ impl Default for Purge {
             stop: Stop::default(),
         }
     }
-}
-
-impl Purge {
-    /// A container was deleted, or may have been: its buckets are to be
-    /// cleared.
-    pub(crate) fn condemned(&self) {
-        self.condemned.store(true, Ordering::SeqCst);
-    }
 
     /// Ends what is under way, soon.
     pub(crate) fn stop(&self) {
@@ -160,7 +148,7 @@ impl Purge {
 
     /// A container's bucket is gone, and nothing is kept of it here.
     fn forget(&self, bucket: Bucket) {
-        self.deadlines.forget(bucket);
+        self.shared.deadlines.forget(bucket);
         lock(&self.runs).remove(&bucket);
         if let Some(container) = keys::container_of(bucket) {
             self.tally.forget(container);
@@ -189,85 +177,62 @@ impl Purge {
         paused.all || container.is_some_and(|number| paused.containers.contains(&number))
     }
 
-    fn load(&self, shared: &Shared, backlog: bool) -> Load {
-        self.meter.load(&*shared.store, self.units.load(Ordering::Relaxed), backlog)
+    /// How much at once, and how long to rest, while there is something to do.
+    pub(crate) fn pace(&self) -> Pace {
+        self.pacer.pace(self.load(true))
+    }
+
+    /// A commit was made in the background.
+    pub(crate) fn counted(&self) {
+        self.units.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn load(&self, backlog: bool) -> Load {
+        self.meter.load(&*self.shared.store, self.units.load(Ordering::Relaxed), backlog)
     }
 }
 
-/// One turn of the background: at most one unit, and at most one of a rebuild of
-/// an index, which goes on at the same pace. Returns how long to rest before the
+/// One turn of the background: at most one unit. Returns how long to rest before the
 /// next.
-pub(crate) fn turn(shared: &Shared) -> Duration {
-    if let Err(error) = shared.finish_installs() {
-        tracing::warn!(%error, "a container's definition did not reach all its buckets");
-    }
-    remove_in_turn(shared).min(rebuild_in_turn(shared))
-}
-
-/// Rebuilds some of an index whose policy changed.
-fn rebuild_in_turn(shared: &Shared) -> Duration {
-    let purge = &shared.purge;
-    if shared.index.line.is_empty() {
-        return PERIOD;
-    }
-    let pace = purge.pacer.pace(purge.load(shared, true));
-    let Pace { items, urgency, .. } = pace;
-    match rebuild::turn(shared, Size { items, bytes: pace.bytes() as u64, urgency }) {
-        Ok(Turn::Idle) => PERIOD,
-        Ok(Turn::Looked) => pace.rest,
-        Ok(Turn::Committed) => {
-            purge.units.fetch_add(1, Ordering::Relaxed);
-            pace.rest
-        }
-        Err(error) => {
-            tracing::warn!(%error, "an index was not rebuilt and is tried again");
-            PERIOD
-        }
-    }
-}
-
-/// Removes some of what nobody can see.
-fn remove_in_turn(shared: &Shared) -> Duration {
-    let purge = &shared.purge;
+pub(crate) fn turn(purge: &Purge) -> Duration {
     if !purge.filled.swap(true, Ordering::Relaxed) {
-        look_at_all(shared, None);
+        look_at_all(purge, None);
     }
-    let clock = shared.store.glance();
-    tell_held(shared, clock.purge_hold);
+    let clock = purge.shared.store.glance();
+    tell_held(purge, clock.purge_hold);
     if clock.purge_hold.is_some() || purge.is_paused(None) {
         return PERIOD;
     }
-    let has_due = purge.deadlines.wake(clock.now);
-    let to_clear = purge.condemned.load(Ordering::SeqCst);
+    let has_due = purge.shared.deadlines.wake(clock.now);
+    let to_clear = purge.shared.deadlines.has_condemned();
     if !has_due && !to_clear {
         return PERIOD;
     }
 
-    let pace = purge.pacer.pace(purge.load(shared, true));
+    let pace = purge.pace();
     let clears = to_clear && (!has_due || !purge.cleared.load(Ordering::Relaxed));
     purge.cleared.store(clears, Ordering::Relaxed);
     let mut stuck = false;
     if clears {
-        stuck = !clear_in_turn(shared, pace);
-    } else if let Some(bucket) = purge.deadlines.take() {
-        bury_in_turn(shared, bucket, pace, clock.now);
+        stuck = !clear_in_turn(purge, pace);
+    } else if let Some(bucket) = purge.shared.deadlines.take() {
+        bury_in_turn(purge, bucket, pace, clock.now);
     }
 
-    let backlog = purge.deadlines.wake(shared.store.glance().now)
-        || (!stuck && purge.condemned.load(Ordering::SeqCst));
-    purge.pacer.pace(purge.load(shared, backlog)).rest
+    let backlog = purge.shared.deadlines.wake(purge.shared.store.glance().now)
+        || (!stuck && purge.shared.deadlines.has_condemned());
+    purge.pacer.pace(purge.load(backlog)).rest
 }
 
 /// Gives `bucket` its turn. What fails, or panics, is tried again later; the
 /// others go on.
-fn bury_in_turn(shared: &Shared, bucket: Bucket, pace: Pace, now: Second) {
-    let purge = &shared.purge;
+fn bury_in_turn(purge: &Purge, bucket: Bucket, pace: Pace, now: Second) {
     let container = keys::container_of(bucket);
     if purge.is_paused(container) {
         // Resuming looks at it again.
-        return purge.deadlines.settle(bucket, After::Next(None));
+        return purge.shared.deadlines.settle(bucket, After::Next(None));
     }
-    let stepped = catch_unwind(AssertUnwindSafe(|| step(shared, bucket, pace)));
+    let stepped = catch_unwind(AssertUnwindSafe(|| step(purge, bucket, pace)));
     let stepped = stepped.unwrap_or_else(|_| {
         let why = "the purge of this bucket panicked; this is a bug".to_owned();
         Err(dayfly_storage::Error::Unavailable(why))
@@ -281,7 +246,7 @@ fn bury_in_turn(shared: &Shared, bucket: Bucket, pace: Pace, now: Second) {
             (After::Failed(now), Some(error.to_string()))
         }
     };
-    purge.deadlines.settle(bucket, after);
+    purge.shared.deadlines.settle(bucket, after);
     if after == After::Gone {
         purge.forget(bucket);
     } else if let Some(container) = container {
@@ -290,44 +255,50 @@ fn bury_in_turn(shared: &Shared, bucket: Bucket, pace: Pace, now: Second) {
 }
 
 /// Clears some of what deleted containers left. `false`: nothing could be done.
-fn clear_in_turn(shared: &Shared, pace: Pace) -> bool {
-    let _unit = lock(&shared.purge.unit);
-    clear::step(shared, pace).unwrap_or_else(|error| {
+fn clear_in_turn(purge: &Purge, pace: Pace) -> bool {
+    let _unit = lock(&purge.unit);
+    clear::step(purge, pace).unwrap_or_else(|error| {
         tracing::warn!(%error, "a deleted container was not cleared and is tried again");
         false
     })
 }
 
 /// One look at a bucket, and one unit if something is due.
-fn step(shared: &Shared, bucket: Bucket, pace: Pace) -> dayfly_storage::Result<After> {
-    let _unit = lock(&shared.purge.unit);
-    let look = unit::look(&*shared.store.snapshot()?, bucket, pace, Part::default(), &shared.index);
-    commit(shared, bucket, look?, |_| Ok(None)).map(|(after, _)| after)
+fn step(purge: &Purge, bucket: Bucket, pace: Pace) -> dayfly_storage::Result<After> {
+    let _unit = lock(&purge.unit);
+    let look = unit::look(
+        &*purge.shared.store.snapshot()?,
+        bucket,
+        pace,
+        Part::default(),
+        &purge.shared.index,
+    );
+    commit(purge, bucket, look?, |_| Ok(None)).map(|(after, _)| after)
 }
 
 /// The units of a bucket, one after the other, up to what was due at some time.
 /// While one is on its way to the disk, the next one is read.
 struct Steps<'a> {
-    shared: &'a Shared,
+    purge: &'a Purge,
     bucket: Bucket,
     until: Timestamp,
     ahead: Option<Look>,
 }
 
 impl<'a> Steps<'a> {
-    fn new(shared: &'a Shared, bucket: Bucket, until: Timestamp) -> Steps<'a> {
-        Steps { shared, bucket, until, ahead: None }
+    fn new(purge: &'a Purge, bucket: Bucket, until: Timestamp) -> Steps<'a> {
+        Steps { purge, bucket, until, ahead: None }
     }
 
     fn step(&mut self, pace: Pace) -> dayfly_storage::Result<After> {
-        let Steps { shared, bucket, until, .. } = *self;
-        let _unit = lock(&shared.purge.unit);
+        let Steps { purge, bucket, until, .. } = *self;
+        let _unit = lock(&purge.unit);
         let look = |behind| {
             let part = Part { behind, until: Some(until) };
-            unit::look(&*shared.store.snapshot()?, bucket, pace, part, &shared.index)
+            unit::look(&*purge.shared.store.snapshot()?, bucket, pace, part, &purge.shared.index)
         };
         let now = self.ahead.take().map_or_else(|| look(None), Ok)?;
-        let (after, ahead) = commit(shared, bucket, now, |end| look(Some(end)).map(Some))?;
+        let (after, ahead) = commit(purge, bucket, now, |end| look(Some(end)).map(Some))?;
         self.ahead = ahead;
         Ok(after)
     }
@@ -336,37 +307,36 @@ impl<'a> Steps<'a> {
 /// Commits what a look found, and does something `meanwhile`, if more is due
 /// behind its end. What that brings is of use only if the whole unit was taken.
 fn commit(
-    shared: &Shared,
+    purge: &Purge,
     bucket: Bucket,
     look: Look,
     meanwhile: impl FnOnce(Cursor) -> dayfly_storage::Result<Option<Look>>,
 ) -> dayfly_storage::Result<(After, Option<Look>)> {
-    let purge = &shared.purge;
     let (unit, more, next) = match look {
         Look::Gone => return Ok((After::Gone, None)),
         Look::Nothing(next) => return Ok((After::Next(next), None)),
         Look::Due { unit, more, next } => (unit, more, next),
     };
     let end = unit.end();
-    let snapshot = shared.store.snapshot()?;
-    let ticket = commit_on(&*shared.store, &*snapshot, bucket, unit);
+    let snapshot = purge.shared.store.snapshot()?;
+    let ticket = commit_on(&*purge.shared.store, &*snapshot, bucket, unit);
     drop(snapshot);
     let ahead = if more { meanwhile(end) } else { Ok(None) };
     let buried = ticket.wait()?;
-    purge.units.fetch_add(1, Ordering::Relaxed);
+    purge.counted();
     if let Some(container) = keys::container_of(bucket) {
         purge.tally.buried(container, &buried);
     }
     let is_cut = buried.cut;
     let more = more || is_cut;
-    tell_emptied(shared, bucket, &buried.runs, more);
+    tell_emptied(purge, bucket, &buried.runs, more);
     let after = if more { After::More } else { After::Next(next) };
     Ok((after, if is_cut { None } else { ahead? }))
 }
 
 /// Tells the store where the index lost much. What small units took is gathered.
-fn tell_emptied(shared: &Shared, bucket: Bucket, runs: &Runs, more: bool) {
-    let mut gathered = lock(&shared.purge.runs);
+fn tell_emptied(purge: &Purge, bucket: Bucket, runs: &Runs, more: bool) {
+    let mut gathered = lock(&purge.runs);
     let all = gathered.entry(bucket).or_default();
     all.join(runs);
     if more && !all.is_long() {
@@ -375,19 +345,18 @@ fn tell_emptied(shared: &Shared, bucket: Bucket, runs: &Runs, more: bool) {
     let emptied = all.emptied();
     gathered.remove(&bucket);
     drop(gathered);
-    shared.store.emptied(bucket, &emptied);
+    purge.shared.store.emptied(bucket, &emptied);
 }
 
 /// Removes everything that is due, at once, also what is paused or held.
 /// Returns how many items went. What fails in one bucket does not hold up the
 /// others; the first failure is the answer.
-pub(crate) fn all(shared: &Shared) -> Result<u64> {
-    let purge = &shared.purge;
+pub(crate) fn all(purge: &Purge) -> Result<u64> {
     let before = purge.tally.purged_items(None);
-    let mut failure = shared.finish_installs().err();
-    let until = now(shared)?;
-    for bucket in buckets(shared, None) {
-        let mut steps = Steps::new(shared, bucket, until);
+    let mut failure = None;
+    let until = now(purge)?;
+    for bucket in buckets(purge, None) {
+        let mut steps = Steps::new(purge, bucket, until);
         let mut outcome = Ok(After::More);
         while outcome == Ok(After::More) {
             outcome = steps.step(Pace::FULL);
@@ -397,7 +366,7 @@ pub(crate) fn all(shared: &Shared) -> Result<u64> {
         }
     }
     let _unit = lock(&purge.unit);
-    while clear::step(shared, Pace::FULL)? {
+    while clear::step(purge, Pace::FULL)? {
         tracing::debug!("a part of a deleted container was cleared");
     }
     failure.map_or_else(|| Ok(purge.tally.purged_items(None) - before), Err)
@@ -405,16 +374,15 @@ pub(crate) fn all(shared: &Shared) -> Result<u64> {
 
 /// Removes what was due at `until`, in one container or in all, for somebody
 /// who waits. Works also while the purge is paused: the operator asked.
-pub(crate) fn run(shared: &Shared, container: Option<u32>, until: Timestamp) -> Reply {
-    let purge = &shared.purge;
-    if let Some(hold) = shared.store.glance().purge_hold {
+pub(crate) fn run(purge: &Purge, container: Option<u32>, until: Timestamp) -> Reply {
+    if let Some(hold) = purge.shared.store.glance().purge_hold {
         return held(hold).into();
     }
     let before = purge.tally.purged_items(container);
-    let outcome = buckets(shared, container)
+    let outcome = buckets(purge, container)
         .into_iter()
-        .try_for_each(|bucket| drain(shared, bucket, until))
-        .and_then(|()| now(shared));
+        .try_for_each(|bucket| drain(purge, bucket, until))
+        .and_then(|()| now(purge));
     match outcome {
         Ok(now) => {
             let purged = purge.tally.purged_items(container).saturating_sub(before);
@@ -426,15 +394,14 @@ pub(crate) fn run(shared: &Shared, container: Option<u32>, until: Timestamp) -> 
 }
 
 /// Removes what was due in `bucket` at `until`.
-fn drain(shared: &Shared, bucket: Bucket, until: Timestamp) -> Result<()> {
-    let purge = &shared.purge;
+fn drain(purge: &Purge, bucket: Bucket, until: Timestamp) -> Result<()> {
     let mut tries = TRIES;
-    let mut steps = Steps::new(shared, bucket, until);
+    let mut steps = Steps::new(purge, bucket, until);
     loop {
-        if let Some(hold) = shared.store.glance().purge_hold {
+        if let Some(hold) = purge.shared.store.glance().purge_hold {
             return Err(held(hold));
         }
-        let pace = awaited(&*purge.pacer, purge.load(shared, true));
+        let pace = awaited(&*purge.pacer, purge.load(true));
         let rest = match steps.step(pace) {
             Ok(After::More) => pace.rest,
             Ok(_) => return Ok(()),
@@ -458,13 +425,13 @@ fn held(hold: PurgeHold) -> Error {
 
 /// Tells a person, once, what is kept on the disk because the clock may be
 /// wrong, so that there is time to set it right.
-fn tell_held(shared: &Shared, hold: Option<PurgeHold>) {
-    let was_told = shared.purge.told_held.swap(hold.is_some(), Ordering::Relaxed);
+fn tell_held(purge: &Purge, hold: Option<PurgeHold>) {
+    let was_told = purge.told_held.swap(hold.is_some(), Ordering::Relaxed);
     if was_told {
         return;
     }
     let Some(hold) = hold else { return };
-    match figures::dead_items(shared, COUNTED_CONTAINERS) {
+    match figures::dead_items(&purge.shared, COUNTED_CONTAINERS) {
         Ok(0) => tracing::info!("nothing is removed from the disk. {hold}"),
         Ok(items) => tracing::warn!(
             "{items} expired items are hidden, and are kept on the disk. {hold} GET \
@@ -476,8 +443,8 @@ fn tell_held(shared: &Shared, hold: Option<PurgeHold>) {
 
 /// Stops the background purge of one container, or of all. Says whether it is
 /// paused now.
-pub(crate) fn pause(shared: &Shared, container: Option<u32>) -> bool {
-    let mut paused = lock(&shared.purge.paused);
+pub(crate) fn pause(purge: &Purge, container: Option<u32>) -> bool {
+    let mut paused = lock(&purge.paused);
     match container {
         Some(container) => {
             paused.containers.insert(container);
@@ -489,9 +456,9 @@ pub(crate) fn pause(shared: &Shared, container: Option<u32>) -> bool {
 
 /// Lets the purge of one container go on, or of all. Says whether it is paused
 /// still, as one is while all are.
-pub(crate) fn resume(shared: &Shared, container: Option<u32>) -> bool {
+pub(crate) fn resume(purge: &Purge, container: Option<u32>) -> bool {
     {
-        let mut paused = lock(&shared.purge.paused);
+        let mut paused = lock(&purge.paused);
         match container {
             Some(container) => {
                 paused.containers.remove(&container);
@@ -499,20 +466,19 @@ pub(crate) fn resume(shared: &Shared, container: Option<u32>) -> bool {
             None => *paused = Paused::default(),
         }
     }
-    look_at_all(shared, container);
-    shared.purge.is_paused(container)
+    look_at_all(purge, container);
+    purge.is_paused(container)
 }
 
 /// How the purge of a container stands.
-pub(crate) fn status(shared: &Shared, container: u32) -> PurgeStatus {
-    let purge = &shared.purge;
-    let clock = shared.store.glance();
+pub(crate) fn status(purge: &Purge, container: u32) -> PurgeStatus {
+    let clock = purge.shared.store.glance();
     let (items_per_second, failure) = purge.tally.state_of(container, clock.now);
     let (state, reason) = if purge.is_paused(Some(container)) {
         (PurgeState::Paused, Some("An operator paused it.".to_owned()))
     } else if let Some(hold) = clock.purge_hold {
         (PurgeState::Held, Some(hold.to_string()))
-    } else if purge.deadlines.at_work().contains(&container) {
+    } else if purge.shared.deadlines.at_work().contains(&container) {
         (PurgeState::Running, failure)
     } else {
         (PurgeState::Idle, failure)
@@ -522,15 +488,15 @@ pub(crate) fn status(shared: &Shared, container: u32) -> PurgeStatus {
 }
 
 /// Has the background look at the buckets of one container, or of all.
-fn look_at_all(shared: &Shared, container: Option<u32>) {
-    for bucket in buckets(shared, container) {
-        shared.purge.deadlines.look_at(bucket);
+fn look_at_all(purge: &Purge, container: Option<u32>) {
+    for bucket in buckets(purge, container) {
+        purge.shared.deadlines.look_at(bucket);
     }
 }
 
 /// The buckets of one container, or of all.
-fn buckets(shared: &Shared, container: Option<u32>) -> Vec<Bucket> {
-    let mut buckets = shared.store.buckets();
+fn buckets(purge: &Purge, container: Option<u32>) -> Vec<Bucket> {
+    let mut buckets = purge.shared.store.buckets();
     buckets.retain(|bucket| {
         let number = keys::container_of(*bucket);
         number.is_some() && (container.is_none() || container == number)
@@ -538,8 +504,8 @@ fn buckets(shared: &Shared, container: Option<u32>) -> Vec<Bucket> {
     buckets
 }
 
-fn now(shared: &Shared) -> Result<Timestamp> {
-    shared.store.snapshot().map(|snapshot| Timestamp(snapshot.now())).map_err(storage_failed)
+fn now(purge: &Purge) -> Result<Timestamp> {
+    purge.shared.store.snapshot().map(|snapshot| Timestamp(snapshot.now())).map_err(storage_failed)
 }
 
 /// Says that it is time to end.
@@ -561,10 +527,4 @@ impl Stop {
         let waited = self.told.wait_timeout_while(is_told, rest, |is_told| !*is_told);
         *waited.unwrap_or_else(PoisonError::into_inner).0
     }
-}
-
-/// Locks `mutex`, also after a thread panicked with it: what is under our locks
-/// is whole between any two statements.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

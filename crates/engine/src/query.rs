@@ -58,9 +58,10 @@ use self::reach::Reach;
 use self::said::Said;
 use self::token::{Place, Seals, Token};
 use crate::operation::{AdviceForm, QueryItems};
+use crate::pages;
 use crate::reply::{IndexAdvice, QueryFigures, Reply, Success};
 use crate::scope::Opened;
-use crate::{Shared, list};
+use crate::shared::Shared;
 
 /// The largest page, in bytes of JSON.
 const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -147,7 +148,7 @@ fn run(shared: &Shared, opened: &Opened, asked: &QueryItems, steps: &Steps<'_>) 
         let boundary = request.boundary.as_ref();
         (boundary.map(|boundary| program.start_at(boundary)).transpose()?, Place::Start)
     };
-    let limits = Limits { rows: list::limit(&asked.page), bytes: PAGE_BYTES_MAX };
+    let limits = Limits { rows: pages::limit(&asked.page), bytes: PAGE_BYTES_MAX };
     let flat = container.definition().geospatial == Geospatial::Geometry;
     let new_page =
         |resume, ordered| Page::new(&program, opened.now(), flat, limits, resume, ordered, steps);

@@ -21,15 +21,14 @@ use bytes::{Buf, BufMut, Bytes};
 use dayfly_model::Timestamp;
 use dayfly_model::rid::ItemRid;
 use dayfly_model::ttl::Life;
-use dayfly_storage::tally::Change;
-use dayfly_storage::{Batch, Error, Result, Stamp, View};
+use dayfly_storage::{Error, Result, View};
 
 use crate::catalog::Container;
-use crate::index::{self, Difference, Indexed, Owner};
-use crate::keys::{self, ItemKey, Partition};
-use crate::lives::Notes;
+use crate::keys::{self, ItemKey};
+use crate::liveness::{Liveness, Mortal};
 use crate::operation::Indexing;
 use crate::reply::Pieces;
+use crate::version;
 
 const FORMAT: u8 = 3;
 
@@ -44,43 +43,9 @@ const ONE_PIECE_BYTES: usize = 16 * 1024;
 /// `_ts`: all RIDs and etags are of one length.
 const SYSTEM_BYTES: usize = 195;
 
-/// How many versions one commit can make, as bits.
-const ORDINAL_BITS: u32 = 12;
-
-/// The slice of a container, as bits.
-const SLICE_BITS: u32 = 8;
-
-/// A version: the commit, and the place in it.
-pub(crate) fn version(stamp: Stamp, ordinal: u64) -> u64 {
-    debug_assert!(ordinal < 1 << ORDINAL_BITS);
-    stamp.lsn << ORDINAL_BITS | ordinal
-}
-
-/// The number in an item's RID: its first version, and the slice it is in, since
-/// each slice counts its own commits. At most 60 bits.
-pub(crate) fn docno(stamp: Stamp, ordinal: u64, slice: u8) -> u64 {
-    debug_assert!(stamp.lsn < 1 << (60 - ORDINAL_BITS - SLICE_BITS));
-    (stamp.lsn << SLICE_BITS | u64::from(slice)) << ORDINAL_BITS | ordinal
-}
-
-/// The slice of the item with this number.
-pub(crate) fn slice_of(docno: u64) -> u8 {
-    u8::try_from(docno >> ORDINAL_BITS & 0xFF).unwrap_or_default()
-}
-
-/// The first version that a commit makes.
-pub(crate) fn first_version(lsn: u64) -> u64 {
-    lsn << ORDINAL_BITS
-}
-
-/// The commit a version was made by.
-pub(crate) fn lsn_of(version: u64) -> u64 {
-    version >> ORDINAL_BITS
-}
-
-/// Whether no write has come to an item since somebody looked, who saw this
-/// version at that generation: then the version's row is still in the feed. In the
-/// snapshot of the look itself it is, and wherever it cannot have changed since.
+/// Whether `version` is still the newest of its item. Known without a read if `view` is
+/// the snapshot of the generation `looked`, in which it was, or if its row in the feed was
+/// not written since; else that row is read.
 pub(crate) fn is_newest(view: &View<'_>, looked: u64, version: u64) -> Result<bool> {
     let row = keys::feed(version);
     if view.generation() == looked || !view.may_differ(&row, looked) {
@@ -108,7 +73,7 @@ pub(crate) struct Record {
     /// Whether it is in the index.
     pub(crate) indexing: Indexing,
     /// What the paths of each unique key hold, as a hash.
-    unique: Vec<[u8; 16]>,
+    pub(crate) unique: Vec<[u8; 16]>,
     /// The whole record.
     bytes: Bytes,
     partition_key: Range<usize>,
@@ -156,6 +121,16 @@ impl Unstamped {
         let id = put_short(&mut bytes, id);
         bytes.put_slice(text);
         Unstamped { bytes, indexing, unique: unique.to_vec(), partition_key, id }
+    }
+
+    /// `id`.
+    pub(crate) fn id(&self) -> &[u8] {
+        self.bytes.get(self.id.clone()).unwrap_or_default()
+    }
+
+    /// What the paths of each unique key hold, as a hash.
+    pub(crate) fn unique(&self) -> &[[u8; 16]] {
+        &self.unique
     }
 
     /// The record, complete.
@@ -249,7 +224,7 @@ impl Record {
 
     /// The item's version as clients see it.
     pub(crate) fn etag(&self, container: &Container) -> String {
-        etag(container.number, self.opened, self.version)
+        version::etag(container.number, self.opened, self.version)
     }
 
     /// The item as clients see it: the user's properties, then ours. A large
@@ -278,104 +253,64 @@ impl Record {
         Pieces { first: self.bytes.slice_ref(open), second: out.into() }
     }
 
+    /// The whole record, as it is stored.
+    pub(crate) fn stored(&self) -> Bytes {
+        self.bytes.clone()
+    }
+
     /// How many bytes the item has as clients see it.
     pub(crate) fn bytes(&self) -> u64 {
         let digits = self.ts.0.checked_ilog10().unwrap_or(0) as usize + 1;
         (self.text().len() + SYSTEM_BYTES + digits) as u64
     }
+}
 
-    /// Writes this version as a new item.
-    pub(crate) fn put(
-        &self,
-        batch: &mut Batch,
-        partition: &Partition,
-        key: &ItemKey,
-        indexed: &Indexed,
-    ) {
-        self.put_version(batch, key);
-        indexed.put(batch, &Owner::of(self, key));
-        batch.put(keys::by_rid(self.docno), key.tail().to_vec());
-        for unique in self.unique_keys(partition) {
-            batch.put(unique, self.id().to_vec());
-        }
-    }
+/// What is stored under an item's key.
+pub(crate) enum Seen {
+    /// Nothing.
+    Absent,
+    /// An item whose time has passed, not purged yet. Only a burial may touch
+    /// it; nobody may show it.
+    Dead(Record),
+    /// An item.
+    Alive(Record),
+}
 
-    /// Whether the next version of the item, with this life, is touched: it keeps
-    /// entries of this one, and not all of them surely have its own life stamp.
-    pub(crate) fn is_touched_by(&self, life: Life, difference: &Difference) -> bool {
-        let is_earlier = self.is_touched || self.life != life;
-        is_earlier && !index::outlives(self.life, life) && difference.shares_any()
-    }
-
-    /// Writes this version over `old`, and what changes in the index. Entries that
-    /// stay as they are, are not written again.
-    pub(crate) fn put_over(
-        &self,
-        old: &Record,
-        batch: &mut Batch,
-        partition: &Partition,
-        key: &ItemKey,
-        difference: &Difference,
-    ) {
-        let mut gone = Notes::default();
-        FeedRow::of(old, key).remove_version(batch, &mut gone);
-        gone.write(batch, Change::Less);
-        self.put_version(batch, key);
-        let again = index::outlives(old.life, self.life);
-        difference.put(again, batch, &Owner::of(self, key));
-        let before = old.unique_keys(partition);
-        let after = self.unique_keys(partition);
-        for gone in before.iter().filter(|unique| !after.contains(unique)) {
-            batch.delete(gone.clone());
-        }
-        for new in after.into_iter().filter(|unique| !before.contains(unique)) {
-            batch.put(new, self.id().to_vec());
-        }
-    }
-
-    /// Writes this version as `old` under another id. What says where the item
-    /// stands is removed and written again: the last word on a row counts.
-    pub(crate) fn put_moved(
-        &self,
-        (old, before, from): (&Record, &Indexed, &ItemKey),
-        batch: &mut Batch,
-        partition: &Partition,
-        key: &ItemKey,
-        indexed: &Indexed,
-    ) {
-        old.bury(batch, from, before);
-        self.put(batch, partition, key, indexed);
-    }
-
-    /// Buries the item, which stands at `key`.
-    pub(crate) fn bury(&self, batch: &mut Batch, key: &ItemKey, indexed: &Indexed) {
-        let mut gone = Notes::default();
-        FeedRow::of(self, key).bury(batch, &mut gone, indexed);
-        gone.write(batch, Change::Less);
-    }
-
-    fn put_version(&self, batch: &mut Batch, key: &ItemKey) {
-        let row = FeedRow::of(self, key);
-        batch.put(key.record().to_vec(), self.bytes.clone());
-        batch.put(keys::feed(self.version), row.encode());
-        if let Some(due) = row.due() {
-            batch.put(due, key.tail().to_vec());
-        }
-        let mut new = Notes::default();
-        new.add(self.life, self.ts, row.bytes);
-        new.write(batch, Change::More);
-        if self.is_touched {
-            batch.add(keys::touched(), 0, Change::More(index::ONE));
-        }
-    }
-
-    fn unique_keys(&self, partition: &Partition) -> Vec<Vec<u8>> {
-        unique_keys(&self.unique, partition)
+impl Seen {
+    /// Judges a stored item. Whatever is shown to a client went through here.
+    pub(crate) fn of(bytes: Bytes, liveness: &Liveness) -> Result<Seen> {
+        let record = Record::decode(bytes)?;
+        Ok(if liveness.is_dead(&record) { Seen::Dead(record) } else { Seen::Alive(record) })
     }
 }
 
-fn unique_keys(hashes: &[[u8; 16]], partition: &Partition) -> Vec<Vec<u8>> {
-    (0u8..).zip(hashes).map(|(place, hash)| partition.unique(place, hash)).collect()
+/// Looks for an item by its place.
+pub(crate) fn look(
+    get: impl Fn(&[u8]) -> Result<Option<Bytes>>,
+    key: &ItemKey,
+    partition_key: &[u8],
+    liveness: &Liveness,
+) -> Result<Seen> {
+    let Some(bytes) = get(key.record())? else { return Ok(Seen::Absent) };
+    let seen = Seen::of(bytes, liveness)?;
+    match &seen {
+        Seen::Dead(record) | Seen::Alive(record) if record.partition_key() != partition_key => {
+            Err(Error::Corrupt("two partition keys share one place".to_owned()))
+        }
+        _ => Ok(seen),
+    }
+}
+
+impl Mortal for Record {
+    fn life(&self) -> Life {
+        self.life
+    }
+}
+
+impl Mortal for FeedRow {
+    fn life(&self) -> Life {
+        self.life
+    }
 }
 
 /// What the feed says of an item's newest version: all that a burial needs, but
@@ -393,14 +328,14 @@ pub(crate) struct FeedRow {
     pub(crate) docno: u64,
     /// How many bytes the item has as clients see it.
     pub(crate) bytes: u64,
-    is_touched: bool,
-    partition_bytes: u16,
-    unique: Vec<[u8; 16]>,
+    pub(crate) is_touched: bool,
+    pub(crate) partition_bytes: u16,
+    pub(crate) unique: Vec<[u8; 16]>,
     pub(crate) key: ItemKey,
 }
 
 impl FeedRow {
-    fn of(record: &Record, key: &ItemKey) -> FeedRow {
+    pub(crate) fn of(record: &Record, key: &ItemKey) -> FeedRow {
         let partition_bytes = key.tail().len().saturating_sub(record.id().len());
         FeedRow {
             version: record.version,
@@ -415,7 +350,7 @@ impl FeedRow {
         }
     }
 
-    fn encode(&self) -> Bytes {
+    pub(crate) fn encode(&self) -> Bytes {
         let tail = self.key.tail();
         let mut bytes = Vec::with_capacity(32 + self.unique.len() * 16 + tail.len());
         bytes.put_u64(self.ts.0);
@@ -457,56 +392,12 @@ impl FeedRow {
     }
 
     /// Where in the queue of items with a `ttl` this version waits.
-    fn due(&self) -> Option<Vec<u8>> {
+    pub(crate) fn due(&self) -> Option<Vec<u8>> {
         match self.life {
             Life::Explicit(at) => Some(keys::due(at.max(self.ts), self.version)),
             Life::Inherit(_) | Life::Opaque(_) | Life::Never => None,
         }
     }
-
-    /// The one way an item dies: with its record go all of its entries, those in
-    /// the index too, and `gone` notes that it is to be counted no more.
-    ///
-    /// Purge calls this, deletes call it, and a write that meets an expired
-    /// item calls it first, in its own commit.
-    pub(crate) fn bury(&self, batch: &mut Batch, gone: &mut Notes, indexed: &Indexed) {
-        batch.delete(self.key.record().to_vec());
-        indexed.remove(batch, self.docno);
-        batch.delete(keys::by_rid(self.docno));
-        self.remove_version(batch, gone);
-        let partition = self.key.partition_of(usize::from(self.partition_bytes));
-        for unique in unique_keys(&self.unique, &partition) {
-            batch.delete(unique);
-        }
-    }
-
-    fn remove_version(&self, batch: &mut Batch, gone: &mut Notes) {
-        batch.delete(keys::feed(self.version));
-        if let Some(due) = self.due() {
-            batch.delete(due);
-        }
-        gone.add(self.life, self.ts, self.bytes);
-        if self.is_touched {
-            batch.add(keys::touched(), 0, Change::Less(index::ONE));
-        }
-    }
-}
-
-/// A version that is never given out twice: the container, how often the store
-/// was opened, and the commit. Quoted, as HTTP wants it.
-pub(crate) fn etag(container: u32, opened: u32, version: u64) -> String {
-    let number = u128::from(container) << 96 | u128::from(opened) << 64 | u128::from(version);
-    let mut text = String::with_capacity(38);
-    text.push('"');
-    for place in 0..32u32 {
-        if matches!(place, 8 | 12 | 16 | 20) {
-            text.push('-');
-        }
-        let digit = (number >> (124 - 4 * place)) & 0xF;
-        text.push(char::from_digit(digit as u32, 16).unwrap_or('0'));
-    }
-    text.push('"');
-    text
 }
 
 fn indexing_byte(indexing: Indexing) -> u8 {
@@ -608,13 +499,5 @@ mod tests {
         assert_eq!(row.partition_bytes, 9);
         assert!(FeedRow::decode(b"f", &row.encode()).is_err());
         assert!(FeedRow::decode(&keys::feed(1), b"short").is_err());
-    }
-
-    #[test]
-    fn an_etag_names_container_opening_and_commit() {
-        assert_eq!(
-            etag(0x1A2B, 0x0003_0004, 0x0005_0000_0000_0006),
-            "\"00001a2b-0003-0004-0005-000000000006\""
-        );
     }
 }

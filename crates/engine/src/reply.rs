@@ -6,8 +6,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use dayfly_model::{Error, ErrorKind, Result, Timestamp};
 pub use dayfly_storage::tally::Count;
+use serde_json::{Map, Value};
 
-use crate::items::names;
+use crate::condition::names;
 use crate::operation::{AdviceForm, Condition};
 
 /// The answer to an operation, also when it failed.
@@ -199,6 +200,11 @@ impl Success {
 /// What a request costs that found nothing or did nothing.
 pub(crate) const CHARGE_MINIMUM_RU: f64 = 1.0;
 
+/// What a change of the catalog costs.
+pub(crate) const CHARGE_CHANGE_RU: f64 = 4.95;
+/// What a look into the catalog costs.
+pub(crate) const CHARGE_LOOK_RU: f64 = 2.0;
+
 impl Reply {
     /// A success at `now`.
     pub(crate) fn ok(success: Success, now: Timestamp, charge_ru: f64) -> Self {
@@ -227,6 +233,32 @@ impl From<dayfly_storage::Error> for Reply {
     fn from(error: dayfly_storage::Error) -> Self {
         storage_failed(error).into()
     }
+}
+
+/// A page of resources in the envelope of the service.
+pub(crate) fn feed(
+    rid: &str,
+    name: &str,
+    resources: Vec<Value>,
+    continuation: Option<String>,
+    now: Timestamp,
+) -> Reply {
+    let count = resources.len();
+    let mut body = Map::new();
+    body.insert("_rid".to_owned(), rid.into());
+    body.insert(name.to_owned(), Value::Array(resources));
+    body.insert("_count".to_owned(), count.into());
+    let success = Success {
+        continuation,
+        item_count: Some(count),
+        ..Success::new(200, Value::Object(body).to_string())
+    };
+    Reply::ok(success, now, CHARGE_LOOK_RU)
+}
+
+/// The answer to whoever still waits when the server ends.
+pub(crate) fn stopped() -> Error {
+    Error::new(ErrorKind::ServiceUnavailable, "The server is stopping.")
 }
 
 /// How a failure of the store looks to a client.

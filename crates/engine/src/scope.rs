@@ -6,11 +6,11 @@ use dayfly_model::session::{self, Seen};
 use dayfly_model::{Error, ErrorKind, Result, Timestamp};
 use dayfly_storage::Snapshot;
 
-use crate::Shared;
 use crate::catalog::{self, Container};
-use crate::list;
 use crate::operation::{ContainerScope, Part};
+use crate::parts::{self, Touched};
 use crate::reply::{Place, Reply};
+use crate::shared::Shared;
 
 /// A container, opened for one request.
 pub(crate) struct Opened {
@@ -19,12 +19,6 @@ pub(crate) struct Opened {
     /// Named by RID, so its items are too.
     pub(crate) by_rid: bool,
     session: Vec<Seen>,
-}
-
-/// A partition key range that a request touches, and its last commit.
-pub(crate) struct Touched {
-    pub(crate) range: Arc<str>,
-    pub(crate) lsn: u64,
 }
 
 impl Opened {
@@ -46,11 +40,16 @@ impl Opened {
         Ok(())
     }
 
+    /// The ranges that a part touches.
+    pub(crate) fn touched(&self, part: &Part) -> Result<Vec<Touched>> {
+        parts::touched(&*self.snapshot, &self.container, part)
+    }
+
     /// Where items are that a request names by `part`, for whatever it is answered, a
     /// refusal too. If that is one range, it is the range of the answer; if it is
     /// several, or the part names none, there is none.
     pub(crate) fn place(&self, part: &Part) -> Place {
-        let touched = list::touched(self, part).unwrap_or_default();
+        let touched = self.touched(part).unwrap_or_default();
         let range = match touched.as_slice() {
             [only] => Some(Arc::clone(&only.range)),
             _ => None,
@@ -98,6 +97,29 @@ impl Shared {
         let mut opened = self.find(at, ErrorKind::OwnerNotFound)?;
         opened.believe(at).map_err(|error| opened.failed(error).at(opened.place(part)))?;
         Ok(opened)
+    }
+
+    /// Adds to an answer about items what is alive in their container.
+    pub(crate) fn tell_usage(&self, container: &Container, mut reply: Reply) -> Reply {
+        let lsn = reply.place.as_ref().and_then(|place| place.lsn);
+        if let (Ok(success), Some(now)) = (&mut reply.outcome, reply.now) {
+            let live = self.usage.of(&self.store, container, now, lsn.unwrap_or_default());
+            success.usage = live.map(|live| container.usage(live));
+        }
+        reply
+    }
+
+    /// Answers about the items of a part of a container.
+    pub(crate) fn in_container(
+        &self,
+        at: &ContainerScope,
+        part: &Part,
+        look: impl FnOnce(&Opened) -> Reply,
+    ) -> Reply {
+        match self.enter_part(at, part) {
+            Ok(opened) => self.tell_usage(&opened.container, look(&opened)),
+            Err(reply) => reply,
+        }
     }
 
     fn find(&self, at: &ContainerScope, missing: ErrorKind) -> Result<Opened, Reply> {

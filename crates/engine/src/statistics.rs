@@ -10,11 +10,11 @@ use dayfly_storage::{Bucket, Direction, Snapshot};
 use serde_json::{Value, json};
 
 use crate::catalog::{Container, Range};
-use crate::head::State;
-use crate::items::Seen;
 use crate::keys;
-use crate::lives::Lives;
+use crate::liveness::Liveness;
+use crate::record::Seen;
 use crate::reply::{Count, storage_failed};
+use crate::standing;
 
 /// How many items are counted one by one for one answer.
 const COUNTED_MAX: u64 = if cfg!(test) { 60 } else { 20_000 };
@@ -51,9 +51,7 @@ fn counts(
     ranges: &[&Range],
     budget: &mut u64,
 ) -> dayfly_storage::Result<Vec<Count>> {
-    let policy = State::policy(&snapshot.head(bucket))?;
-    let get = |key: &[u8]| snapshot.get(bucket, key);
-    let standing = Lives::new(&get).standing(policy, Timestamp(snapshot.now()))?;
+    let standing = standing::of_bucket(snapshot, bucket)?;
     if ranges.len() == 1 {
         return Ok(vec![standing.live]);
     }
@@ -73,15 +71,15 @@ fn shares(whole: Count, parts: u64) -> Vec<Count> {
 }
 
 fn count(snapshot: &dyn Snapshot, bucket: Bucket, range: &Range) -> dayfly_storage::Result<Count> {
-    let cuts = State::policy(&snapshot.head(bucket))?.cuts(Timestamp(snapshot.now()));
+    let liveness = Liveness::of(&snapshot.head(bucket), Timestamp(snapshot.now()))?;
     let mut keys = keys::items_between(&range.min, range.max.as_ref());
     let mut alive = Count::default();
     loop {
         let pairs = snapshot.scan(bucket, &keys, Direction::Forward, CHUNK)?;
         let Some((last, _)) = pairs.last() else { return Ok(alive) };
-        keys.start = [last, &[0][..]].concat();
+        keys.go_behind(last);
         for (_, value) in pairs {
-            if let Seen::Alive(record) = Seen::of(value, cuts)? {
+            if let Seen::Alive(record) = Seen::of(value, &liveness)? {
                 alive = alive.plus(Count { items: 1, bytes: record.bytes() });
             }
         }

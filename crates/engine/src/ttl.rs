@@ -6,80 +6,27 @@
 
 use dayfly_model::partition_key::PartitionKey;
 use dayfly_model::ttl::{ContainerTtl, Cuts, Life, Policy, TTL_MAX};
-use dayfly_model::{Error, ErrorKind, Result, Timestamp};
+use dayfly_model::{Error, Result, Timestamp};
 use dayfly_storage::tally::Count;
-use dayfly_storage::{Bucket, Snapshot};
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::catalog::{Container, ContainerRecord};
 use crate::head::State;
-use crate::items::{Seen, Spot, look};
+use crate::history::History;
+use crate::items::Spot;
 use crate::keys;
+use crate::liveness::Liveness;
 use crate::lives::{Class, Lives, Standing};
 use crate::purge::PurgeStatus;
-use crate::record::Record;
+use crate::record::{Record, Seen, look};
 use crate::reply::{Reply, Success, storage_failed};
 use crate::scope::Opened;
+use crate::standing::{each_bucket, figures, immortal};
 
 /// How many buckets a forecast has at most.
 pub const FORECAST_BUCKETS_MAX: u32 = 1000;
 
 const HOUR: u64 = 3600;
 const DAY: u64 = 24 * HOUR;
-
-/// A change of the default, as it is kept.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Changed {
-    /// The second from which it counts.
-    pub(crate) at: u64,
-    pub(crate) by: String,
-    pub(crate) from: Option<i64>,
-    pub(crate) to: Option<i64>,
-    /// How many items it expired; of a change that is to come, how many it
-    /// would if nothing were written until then.
-    pub(crate) condemned_items: u64,
-}
-
-/// How many changes are kept.
-const CHANGES_MAX: usize = 32;
-
-/// The changes of a bucket, newest last.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct History(Vec<Changed>);
-
-impl History {
-    pub(crate) fn decode(row: Option<&[u8]>) -> dayfly_storage::Result<History> {
-        let Some(row) = row else { return Ok(History::default()) };
-        serde_json::from_slice(row).map_err(|why| {
-            dayfly_storage::Error::Corrupt(format!("the changes of a default: {why}"))
-        })
-    }
-
-    pub(crate) fn encode(&self) -> Vec<u8> {
-        crate::catalog::encode(self)
-    }
-
-    /// Notes a change made at `now`. One that was still to come never was.
-    pub(crate) fn push(&mut self, now: Timestamp, changed: Option<Changed>) {
-        self.0.retain(|earlier| earlier.at <= now.0);
-        self.0.extend(changed);
-        let surplus = self.0.len().saturating_sub(CHANGES_MAX);
-        self.0.drain(..surplus);
-    }
-
-    /// Adds what the same changes did in another bucket.
-    fn merge(&mut self, other: History) {
-        if self.0.is_empty() {
-            *self = other;
-            return;
-        }
-        for (mine, theirs) in self.0.iter_mut().rev().zip(other.0.into_iter().rev()) {
-            mine.condemned_items += theirs.condemned_items;
-        }
-    }
-}
 
 /// The histograms of all buckets of a container, with their policies.
 struct Figures<'a> {
@@ -95,104 +42,6 @@ impl Figures<'_> {
         each_bucket(&*self.opened.snapshot, self.opened.container.buckets(), &mut sum)
             .map_err(storage_failed)
     }
-}
-
-fn each_bucket(
-    snapshot: &dyn Snapshot,
-    buckets: impl Iterator<Item = Bucket>,
-    sum: &mut dyn FnMut(&Lives<'_>, Policy) -> dayfly_storage::Result<()>,
-) -> dayfly_storage::Result<()> {
-    for bucket in buckets {
-        let get = |key: &[u8]| snapshot.get(bucket, key);
-        sum(&Lives::new(&get), State::of(&snapshot.head(bucket)).policy)?;
-    }
-    Ok(())
-}
-
-/// What is alive in a container, and what is dead and still there.
-pub(crate) fn standing(snapshot: &dyn Snapshot, container: &Container) -> Result<Standing> {
-    let now = Timestamp(snapshot.now());
-    let mut standing = Standing::default();
-    each_bucket(snapshot, container.buckets(), &mut |lives, policy| {
-        let more = lives.standing(policy, now)?;
-        standing.live = standing.live.plus(more.live);
-        standing.dead = standing.dead.plus(more.dead);
-        Ok(())
-    })
-    .map_err(storage_failed)?;
-    Ok(standing)
-}
-
-/// What the histogram of a container tells about now.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Now {
-    pub(crate) live: Count,
-    /// Dead and still there.
-    pub(crate) dead: Count,
-    /// When the oldest of it died.
-    pub(crate) oldest_dead: Option<Timestamp>,
-    /// Alive, and for ever if the policy stays.
-    pub(crate) never: Count,
-    /// Live items whose `ttl` cannot be read.
-    pub(crate) uninterpretable: u64,
-}
-
-/// How a container stands now.
-pub(crate) fn figures(snapshot: &dyn Snapshot, container: &ContainerRecord) -> Result<Now> {
-    let now = Timestamp(snapshot.now());
-    let mut figures = Now::default();
-    each_bucket(snapshot, container.buckets(), &mut |lives, policy| {
-        let standing = lives.standing(policy, now)?;
-        figures.live = figures.live.plus(standing.live);
-        figures.dead = figures.dead.plus(standing.dead);
-        figures.never = figures.never.plus(immortal(lives, policy, now)?);
-        figures.uninterpretable += lives.alive(Class::Opaque, policy.cuts(now))?.items;
-        if standing.dead.items > 0 {
-            let oldest = oldest_dead(lives, policy, now)?;
-            figures.oldest_dead = figures.oldest_dead.into_iter().chain(oldest).min();
-        }
-        Ok(())
-    })
-    .map_err(storage_failed)?;
-    Ok(figures)
-}
-
-/// When the oldest item died that is dead and still there.
-fn oldest_dead(
-    lives: &Lives<'_>,
-    policy: Policy,
-    now: Timestamp,
-) -> dayfly_storage::Result<Option<Timestamp>> {
-    let mut oldest: Option<Timestamp> = None;
-    for class in [Class::Inherit, Class::Explicit, Class::Opaque] {
-        let Some(second) = lives.oldest(class)? else { continue };
-        let life = match class {
-            Class::Explicit => Life::Explicit(second),
-            _ => Life::Inherit(second),
-        };
-        oldest = oldest.into_iter().chain(policy.died_at(life, now)).min();
-    }
-    Ok(oldest)
-}
-
-/// How many items would be dead at `at` under `default`, counted from a change
-/// at `now`, that are alive at `now`; and how many are alive.
-pub(crate) fn would_expire(
-    snapshot: &dyn Snapshot,
-    container: &Container,
-    default: ContainerTtl,
-) -> Result<(Count, Count)> {
-    let now = Timestamp(snapshot.now());
-    let (mut expired, mut live) = (Count::default(), Count::default());
-    each_bucket(snapshot, container.buckets(), &mut |lives, policy| {
-        let standing = lives.standing(policy, now)?;
-        let dead = lives.dead_at(policy.changed(default, now), now)?;
-        expired = expired.plus(dead.minus(standing.dead));
-        live = live.plus(standing.live);
-        Ok(())
-    })
-    .map_err(storage_failed)?;
-    Ok((expired, live))
 }
 
 fn count_json(count: Count) -> Value {
@@ -231,7 +80,7 @@ pub(crate) fn status(opened: &Opened, purge: &PurgeStatus) -> Result<Reply> {
             "itemsPerSecond": purge.items_per_second,
             "purgedItems": purge.purged_items,
         },
-        "history": history.0,
+        "history": history,
     });
     Ok(ok(opened, body))
 }
@@ -294,29 +143,6 @@ pub(crate) fn forecast(opened: &Opened, buckets: u32, seconds: u32) -> Result<Re
     Ok(ok(opened, json!({"now": now.0, "buckets": rows, "later": later, "never": never})))
 }
 
-/// The items that are alive and will be for ever, if the policy stays.
-fn immortal(lives: &Lives<'_>, policy: Policy, now: Timestamp) -> dayfly_storage::Result<Count> {
-    let cuts = policy.cuts(now);
-    let last = policy.pending.map_or(now, |pending| pending.at.max(now));
-    let (default, at_last) = (policy.at(last).default, policy.cuts(last));
-    let mut never = lives.all(Class::Never)?;
-    let stays = |class: Class| -> dayfly_storage::Result<Count> {
-        // A change that is to come may expire some before it lets others live.
-        Ok(lives
-            .alive(class, cuts)?
-            .minus(lives.dead(class, at_last)?.minus(lives.dead(class, cuts)?)))
-    };
-    if !matches!(default, ContainerTtl::Default(_)) {
-        for class in Class::BY_DEFAULT {
-            never = never.plus(stays(class)?);
-        }
-    }
-    if !default.is_on() {
-        never = never.plus(stays(Class::Explicit)?);
-    }
-    Ok(never)
-}
-
 /// What would be, if the default were `default` from now on. What expires within
 /// a day, what later and what never are together all that is alive.
 pub(crate) fn what_if(opened: &Opened, default: ContainerTtl) -> Result<Reply> {
@@ -372,8 +198,8 @@ pub(crate) fn explain(opened: &Opened, id: &str, key: PartitionKey) -> Result<Re
     let policy = State::policy(&opened.snapshot.head(spot.bucket)).map_err(storage_failed)?;
     let get = |key: &[u8]| opened.snapshot.get(spot.bucket, key);
     let now = opened.now();
-    let seen =
-        look(get, &spot.key, &spot.partition_key, policy.cuts(now)).map_err(storage_failed)?;
+    let seen = look(get, &spot.key, &spot.partition_key, &Liveness::by(policy, now))
+        .map_err(storage_failed)?;
     let body = match seen {
         Seen::Absent => json!({
             "state": "absent",
@@ -435,7 +261,7 @@ fn told(record: &Record, policy: Policy, now: Timestamp, state: &str) -> Value {
 fn reason(record: &Record, policy: Policy, now: Timestamp) -> String {
     let in_force = policy.at(now);
     let default = in_force.default;
-    let dead = record.life.is_dead(in_force.cuts(now));
+    let dead = Liveness::by(in_force, now).is_dead(record);
     let due = record.life.expires_at(default).is_some_and(|at| at <= now);
     if dead && !due {
         return "It expired under an earlier default; no later one brings it back.".to_owned();
@@ -463,40 +289,5 @@ fn reason(record: &Record, policy: Policy, now: Timestamp) -> String {
             "The item's ttl is no number of seconds, so the container's default of {default} \
              applies."
         ),
-    }
-}
-
-/// How many items the last change of the default expired, or would.
-pub(crate) fn last_condemned(snapshot: &dyn Snapshot, container: &Container) -> Result<u64> {
-    let mut items = 0;
-    for bucket in container.buckets() {
-        let row = snapshot.get(bucket, &keys::policy_history()).map_err(storage_failed)?;
-        let history = History::decode(row.as_deref()).map_err(storage_failed)?;
-        items += history.0.last().map_or(0, |changed| changed.condemned_items);
-    }
-    Ok(items)
-}
-
-/// The refusal of a change that would expire more than the guard lets pass.
-pub(crate) fn guarded(expired: Count, live: Count, percent: f64) -> Error {
-    Error::new(
-        ErrorKind::PreconditionFailed,
-        format!(
-            "This defaultTtl would expire {} of {} items ({} of {} bytes) at once, which is more \
-             than the {percent} % that the server lets pass. To expire them, send the header \
-             x-dayfly-confirm-expiry: true.",
-            expired.items, live.items, expired.bytes, live.bytes
-        ),
-    )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_damaged_history_is_told_and_not_shown_as_none() {
-        assert_eq!(History::decode(None), Ok(History::default()));
-        assert!(matches!(History::decode(Some(b"?")), Err(dayfly_storage::Error::Corrupt(_))));
     }
 }

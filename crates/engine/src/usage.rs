@@ -14,7 +14,7 @@ use dayfly_storage::Store;
 use dayfly_storage::tally::Count;
 
 use crate::catalog::Container;
-use crate::ttl;
+use crate::standing;
 
 /// Of how many containers figures are kept.
 const KEPT_MAX: usize = 1_000;
@@ -59,7 +59,7 @@ impl Usage {
             return Some(known.live);
         }
         let snapshot = store.snapshot().ok()?;
-        let live = ttl::standing(&*snapshot, container).ok()?.live;
+        let live = standing::of(&*snapshot, container).ok()?.live;
         let at = Timestamp(snapshot.now());
         self.known.insert(container.number, Known { at, epoch, lsn, live });
         Some(live)

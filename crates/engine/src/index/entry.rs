@@ -11,6 +11,7 @@ use dayfly_storage::{Error, Result};
 
 use super::outlives;
 use crate::keys::{self, ItemKey};
+use crate::liveness::Mortal;
 use crate::record::Record;
 
 /// The item that entries are about.
@@ -84,6 +85,12 @@ impl Entry {
         let item = ItemKey::of_tail(row);
         (partition_bytes <= row.len()).then_some(())?;
         Some(Entry { value, is_cut, docno, life, item })
+    }
+}
+
+impl Mortal for Entry {
+    fn life(&self) -> Life {
+        self.life
     }
 }
 

@@ -32,7 +32,8 @@ use super::rebuild::Line;
 use super::{Indexed, Recipe, Source};
 use crate::keys;
 use crate::lives::{Class, Lives};
-use crate::record::{self, Record};
+use crate::record::Record;
+use crate::version;
 
 /// How many buckets' policies are kept ready.
 const CACHE_BUCKETS: usize = 10_000;
@@ -234,7 +235,7 @@ impl PolicyChange {
             batch.put(keys::index_policies(), Policies::settled(self.newest).encode());
             return batch.delete(keys::index_rebuilt());
         };
-        let until = record::version(stamp, 0).saturating_sub(1);
+        let until = version::version(stamp, 0).saturating_sub(1);
         let mut old = Vec::with_capacity(before.old.len() + 2);
         if done > 0 {
             old.push((done, before.newest.clone()));

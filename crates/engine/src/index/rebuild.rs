@@ -10,7 +10,7 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use dayfly_storage::{
     Batch, Bucket, Direction, Draft, Error, Plan, Result, Room, Snapshot, Store, Urgency, View,
@@ -19,9 +19,9 @@ use dayfly_storage::{
 
 use super::policies::{Get, Index, Policies};
 use super::{Difference, Indexed, Owner, Source};
-use crate::Shared;
 use crate::head::State;
 use crate::keys::{self, ItemKey};
+use crate::locks::lock;
 use crate::record::{self, FeedRow, Record};
 
 /// How many feed rows are read at once.
@@ -83,18 +83,18 @@ impl Line {
     }
 
     fn waiting(&self) -> MutexGuard<'_, VecDeque<Bucket>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.waiting)
     }
 }
 
 /// One turn of the background: at most one unit. A bucket whose unit fails goes
 /// to the end of the line.
-pub(crate) fn turn(shared: &Shared, size: Size) -> Result<Turn> {
-    let line = &shared.index.line;
-    line.fill(&*shared.store);
+pub(crate) fn turn(store: &dyn Store, index: &Arc<Index>, size: Size) -> Result<Turn> {
+    let line = &index.line;
+    line.fill(store);
     for _ in 0..LOOKS {
         let Some(bucket) = line.waiting().pop_front() else { return Ok(Turn::Idle) };
-        let moved = step(shared, bucket, size);
+        let moved = step(store, index, bucket, size);
         if !matches!(moved, Ok(Step::Nothing)) {
             line.look_at(bucket);
         }
@@ -114,12 +114,12 @@ enum Step {
 }
 
 /// One unit in `bucket`, if its policy changes.
-fn step(shared: &Shared, bucket: Bucket, size: Size) -> Result<Step> {
-    let snapshot = shared.store.snapshot()?;
-    let Some(unit) = look(&*snapshot, &shared.index, bucket, size)? else {
+fn step(store: &dyn Store, index: &Arc<Index>, bucket: Bucket, size: Size) -> Result<Step> {
+    let snapshot = store.snapshot()?;
+    let Some(unit) = look(&*snapshot, index, bucket, size)? else {
         return Ok(Step::Nothing);
     };
-    let ticket = commit_on(&*shared.store, &*snapshot, bucket, unit);
+    let ticket = commit_on(store, &*snapshot, bucket, unit);
     drop(snapshot);
     ticket.wait()?;
     Ok(Step::Committed)

@@ -15,6 +15,7 @@ use dayfly_storage::Result;
 use serde_json::{Map, Value};
 
 use super::unreadable;
+use crate::catalog;
 
 /// How the entries of an item are made.
 #[derive(Debug)]
@@ -49,7 +50,7 @@ impl Recipe {
             full_texts: Vec::new(),
             ..policy.clone()
         };
-        let read = self::computed(computed)?;
+        let read = catalog::computed(computed)?;
         let names = computed.iter().map(|property| Computed {
             name: &property.name,
             has_entries: !read.reads_system(&property.name),
@@ -92,12 +93,4 @@ impl Recipe {
         let text = str::from_utf8(text).map_err(|_| unreadable())?;
         Terms::of(text, ts, &self.values.of(text), &self.rules).map_err(|_| unreadable())
     }
-}
-
-/// Computed properties, as the query language knows them.
-pub(crate) fn computed(
-    definitions: &[ComputedProperty],
-) -> dayfly_model::Result<dayfly_sql::Computed> {
-    let pairs = definitions.iter().map(|property| (&*property.name, &*property.query));
-    dayfly_sql::Computed::read(pairs)
 }

@@ -13,7 +13,6 @@ use bytes::Bytes;
 use dayfly_model::Timestamp;
 use dayfly_model::indexing::Step;
 use dayfly_model::indexing::rules::path_id;
-use dayfly_model::ttl::Cuts;
 use dayfly_model::value::{Value, order};
 use dayfly_storage::{Bucket, Direction, KeyRange, Result, Snapshot};
 
@@ -21,7 +20,9 @@ use super::barren::Barren;
 use super::entry::Entry;
 use super::walk::{Looked, Stretch};
 use crate::keys::{self, EntryKind};
-use crate::record::{self, FeedRow};
+use crate::liveness::Liveness;
+use crate::record::FeedRow;
+use crate::version;
 
 /// How many rows of a second are read at once, to begin with and at most.
 const CHUNK_MIN: usize = if cfg!(test) { 3 } else { 64 };
@@ -47,7 +48,7 @@ pub(super) fn is_time(path: u64) -> bool {
 pub(super) struct Times<'a> {
     snapshot: &'a dyn Snapshot,
     bucket: Bucket,
-    cuts: Cuts,
+    liveness: Liveness,
     direction: Direction,
     /// Which values are meant.
     start: Vec<u8>,
@@ -70,7 +71,7 @@ impl<'a> Times<'a> {
     pub(super) fn new(
         snapshot: &'a dyn Snapshot,
         bucket: Bucket,
-        cuts: Cuts,
+        liveness: Liveness,
         stretch: &Stretch,
         direction: Direction,
     ) -> Option<Times<'a>> {
@@ -78,7 +79,7 @@ impl<'a> Times<'a> {
         is_time.then(|| Times {
             snapshot,
             bucket,
-            cuts,
+            liveness,
             direction,
             start: stretch.start.clone(),
             end: stretch.end.clone(),
@@ -94,7 +95,7 @@ impl<'a> Times<'a> {
     pub(super) fn go_behind(&mut self, value: &[u8], docno: u64) {
         match self.direction {
             Direction::Forward if *value > *self.start => self.start = value.to_vec(),
-            Direction::Backward => self.end = self.end.clone().min([value, &[0]].concat()),
+            Direction::Backward => self.end = self.end.clone().min(dayfly_storage::after(value)),
             Direction::Forward => {}
         }
         self.after = Some((Bytes::copy_from_slice(value), docno));
@@ -200,7 +201,7 @@ impl<'a> Times<'a> {
 
     /// Takes the item of a row, if it is alive and was not taken before.
     fn meet(&mut self, row: FeedRow, met: &mut Vec<Entry>, looked: &mut Looked) {
-        if row.life.is_dead(self.cuts) {
+        if self.liveness.is_dead(&row) {
             *looked += Looked { keys: 1, dead: 1 };
             return;
         }
@@ -250,13 +251,13 @@ impl<'a> Times<'a> {
         }
         // All that a commit wrote has one time, so commits are halved.
         let begin = keys::feed_version(&part.start).unwrap_or(0);
-        let at = |lsn: u64| keys::feed(record::first_version(lsn));
-        let (mut low, mut high) = (record::lsn_of(begin), record::lsn_of(last.version));
+        let at = |lsn: u64| keys::feed(version::first_version(lsn));
+        let (mut low, mut high) = (version::lsn_of(begin), version::lsn_of(last.version));
         while low < high {
             let middle = low + (high - low) / 2;
             let half = KeyRange { start: at(middle).max(part.start.clone()), end: at(high) };
             match first(&half, Direction::Forward)? {
-                Some(row) if *value_of(row.ts) < *value => low = record::lsn_of(row.version) + 1,
+                Some(row) if *value_of(row.ts) < *value => low = version::lsn_of(row.version) + 1,
                 _ => high = middle,
             }
         }

@@ -14,7 +14,6 @@ use std::ops::AddAssign;
 use dayfly_model::Timestamp;
 use dayfly_model::indexing::Step;
 use dayfly_model::indexing::rules::Composite;
-use dayfly_model::ttl::Cuts;
 use dayfly_storage::tally::{Count, Tally};
 use dayfly_storage::{Bucket, Direction, Error, KeyRange, Pair, Result, Snapshot};
 
@@ -24,10 +23,10 @@ use super::policies::Index;
 pub(crate) use super::times::leads_to_time;
 use super::times::{Times, is_time};
 use crate::catalog::Container;
-use crate::head::State;
-use crate::items::Seen;
 use crate::keys::{self, EntryKind};
+use crate::liveness::Liveness;
 use crate::lives::{Class, Lives};
+use crate::record::Seen;
 
 /// Which entries a walk goes over: those whose value is not less than `start`
 /// and less than `end`, as bytes.
@@ -69,7 +68,7 @@ impl Sum for Looked {
 pub(crate) struct Entries<'a> {
     snapshot: &'a dyn Snapshot,
     bucket: Bucket,
-    cuts: Cuts,
+    liveness: Liveness,
     range: KeyRange,
     direction: Direction,
     /// The feed, if that is walked.
@@ -90,12 +89,22 @@ impl<'a> Entries<'a> {
         direction: Direction,
     ) -> Result<Entries<'a>> {
         let Stretch { kind, path, start, end } = stretch;
-        let cuts = State::policy(&snapshot.head(bucket))?.cuts(Timestamp(snapshot.now()));
+        let liveness = Liveness::of(&snapshot.head(bucket), Timestamp(snapshot.now()))?;
         let range = keys::entries(*kind, *path, start, end);
-        let times = Times::new(snapshot, bucket, cuts, stretch, direction);
+        let times = Times::new(snapshot, bucket, liveness, stretch, direction);
         let (has_touched, looked) = (OnceCell::new(), Looked::default());
         let barren = Barren::new(snapshot, bucket, direction);
-        Ok(Entries { snapshot, bucket, cuts, range, direction, times, has_touched, barren, looked })
+        Ok(Entries {
+            snapshot,
+            bucket,
+            liveness,
+            range,
+            direction,
+            times,
+            has_touched,
+            barren,
+            looked,
+        })
     }
 
     /// The same from behind an entry with this value and number on, in the
@@ -131,7 +140,7 @@ impl<'a> Entries<'a> {
 
     fn go_behind(&mut self, key: &[u8]) {
         match self.direction {
-            Direction::Forward => self.range.start = [key, &[0]].concat(),
+            Direction::Forward => self.range.go_behind(key),
             Direction::Backward => self.range.end = key.to_vec(),
         }
     }
@@ -139,14 +148,14 @@ impl<'a> Entries<'a> {
     /// The entry, if its item is alive.
     fn alive(&self, (key, row): &Pair) -> Result<Option<Entry>> {
         let entry = Entry::decode(key, row)?;
-        if !entry.life.is_dead(self.cuts) {
+        if !self.liveness.is_dead(&entry) {
             return Ok(Some(entry));
         }
         if !self.has_touched()? {
             return Ok(None);
         }
         let record = self.snapshot.get(self.bucket, entry.item.record())?;
-        match record.map(|record| Seen::of(record, self.cuts)).transpose()? {
+        match record.map(|record| Seen::of(record, &self.liveness)).transpose()? {
             Some(Seen::Alive(record)) if record.docno == entry.docno => Ok(Some(entry)),
             Some(Seen::Dead(record)) if record.docno == entry.docno => Ok(None),
             _ => Err(Error::Corrupt("an entry of the index without its item".to_owned())),

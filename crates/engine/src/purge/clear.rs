@@ -5,20 +5,19 @@
 //! again. Nobody can reach what is in such a bucket, so its keys go unseen, in
 //! commits that ride like any other unit.
 
-use std::sync::atomic::Ordering;
-
 use dayfly_model::{Result, Timestamp};
 use dayfly_storage::{
     Batch, Bucket, Direction, Draft, Error, Plan, Room, Stamp, Urgency, View, commit,
 };
 
-use super::lock;
+use super::Purge;
 use super::pacer::Pace;
-use crate::Shared;
 use crate::clerk::{CatalogPlan, Clerk};
 use crate::head::State;
 use crate::keys;
+use crate::locks::lock;
 use crate::reply::{Reply, Success, storage_failed};
+use crate::shared::Shared;
 
 /// How many condemned buckets are looked at, if they cannot be closed.
 const BUCKETS: usize = 64;
@@ -29,17 +28,16 @@ const CLEAR_UNIT: usize = 256;
 
 /// Removes some of what deleted containers left. `false`: there was nothing
 /// that could be done.
-pub(super) fn step(shared: &Shared, pace: Pace) -> Result<bool> {
-    let flag = &shared.purge.condemned;
-    // Before the look: who condemns another bucket from now on is heard.
-    flag.store(false, Ordering::SeqCst);
-    let outcome = first_closed(shared);
+pub(super) fn step(purge: &Purge, pace: Pace) -> Result<bool> {
+    let deadlines = &purge.shared.deadlines;
+    deadlines.forget_condemned();
+    let outcome = first_closed(&purge.shared);
     if !matches!(outcome, Ok(Found::None)) {
-        flag.store(true, Ordering::SeqCst);
+        deadlines.condemned();
     }
     match outcome? {
         Found::None | Found::Open => Ok(false),
-        Found::Closed(bucket) => clear_some(shared, bucket, pace).map(|()| true),
+        Found::Closed(bucket) => clear_some(purge, bucket, pace).map(|()| true),
     }
 }
 
@@ -78,8 +76,9 @@ fn is_closed(shared: &Shared, bucket: Bucket) -> Result<bool> {
 
 /// Removes some keys of a bucket, from where the last time stopped, or the
 /// bucket itself when there are none.
-fn clear_some(shared: &Shared, bucket: Bucket, pace: Pace) -> Result<()> {
-    let mut clearing = lock(&shared.purge.clearing);
+fn clear_some(purge: &Purge, bucket: Bucket, pace: Pace) -> Result<()> {
+    let store = &purge.shared.store;
+    let mut clearing = lock(&purge.clearing);
     let mut range = keys::everything();
     if let Some((known, next)) = clearing.take()
         && known == bucket
@@ -87,25 +86,26 @@ fn clear_some(shared: &Shared, bucket: Bucket, pace: Pace) -> Result<()> {
         range.start = next;
     }
     let gone: Vec<Vec<u8>> = {
-        let snapshot = shared.store.snapshot().map_err(storage_failed)?;
+        let snapshot = store.snapshot().map_err(storage_failed)?;
         let keys_max = pace.items * KEYS_PER_ITEM;
         let pairs = snapshot.scan(bucket, &range, Direction::Forward, keys_max);
         let pairs = pairs.map_err(storage_failed)?;
         pairs.into_iter().map(|(key, _)| key.to_vec()).collect()
     };
-    let Some(last) = gone.last().cloned() else { return forget(shared, bucket) };
+    let Some(last) = gone.last().cloned() else { return forget(purge, bucket) };
     let clear = Clear { gone, urgency: pace.urgency };
-    commit(&*shared.store, bucket, clear).wait().map_err(storage_failed)?;
-    shared.purge.units.fetch_add(1, Ordering::Relaxed);
-    *clearing = Some((bucket, [&last[..], &[0]].concat()));
+    commit(&**store, bucket, clear).wait().map_err(storage_failed)?;
+    purge.counted();
+    range.go_behind(&last);
+    *clearing = Some((bucket, range.start));
     Ok(())
 }
 
 /// Forgets a bucket that is empty, then that it was condemned.
-fn forget(shared: &Shared, bucket: Bucket) -> Result<()> {
-    shared.store.forget(bucket).map_err(storage_failed)?;
-    shared.purge.forget(bucket);
-    let reply = Clerk::new(shared).commit(CatalogPlan::frees(move |_: &View<'_>| {
+fn forget(purge: &Purge, bucket: Bucket) -> Result<()> {
+    purge.shared.store.forget(bucket).map_err(storage_failed)?;
+    purge.forget(bucket);
+    let reply = Clerk::new(&purge.shared).commit(CatalogPlan::frees(move |_: &View<'_>| {
         Ok(Draft::new(move |stamp: Stamp, batch: &mut Batch| {
             batch.delete(keys::condemned(bucket));
             Reply::ok(Success::new(204, ""), Timestamp(stamp.ts), 0.0)

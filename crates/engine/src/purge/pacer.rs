@@ -25,7 +25,7 @@ use dayfly_storage::{Error, Figures, Store, Urgency};
 use super::lock;
 
 /// How long the purge rests when nothing is due.
-pub(super) const PERIOD: Duration = Duration::from_secs(1);
+pub(crate) const PERIOD: Duration = Duration::from_secs(1);
 
 /// For how long a measurement is good; measuring looks at the disk.
 const MEASURE_EVERY: Duration = Duration::from_millis(250);
@@ -57,13 +57,13 @@ pub(super) struct Load {
 
 /// What the purge may do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Pace {
+pub(crate) struct Pace {
     /// The size of the next unit.
-    pub(super) items: usize,
+    pub(crate) items: usize,
     /// How long to rest before it.
-    pub(super) rest: Duration,
+    pub(crate) rest: Duration,
     /// Whether it waits for company.
-    pub(super) urgency: Urgency,
+    pub(crate) urgency: Urgency,
 }
 
 impl Pace {
@@ -71,7 +71,7 @@ impl Pace {
     pub(super) const FULL: Pace = Pace { items: 512, rest: Duration::ZERO, urgency: Urgency::Now };
 
     /// How many bytes of records the next unit may have.
-    pub(super) fn bytes(self) -> usize {
+    pub(crate) fn bytes(self) -> usize {
         self.items.div_ceil(8) * BYTES_PER_EIGHT
     }
 }

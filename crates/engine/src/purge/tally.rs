@@ -5,8 +5,8 @@ use std::sync::Mutex;
 
 use dayfly_storage::Second;
 
-use super::lock;
 use super::unit::Buried;
+use crate::locks::lock;
 
 /// The upper ends of the classes of [`Lag`], in seconds; the last class has
 /// none.

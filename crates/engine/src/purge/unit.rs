@@ -23,6 +23,7 @@ use super::pacer::Pace;
 use crate::head::State;
 use crate::index::{Index, Indexed, Policies, Runs, Source};
 use crate::keys;
+use crate::liveness::Liveness;
 use crate::lives::Notes;
 use crate::record::{self, FeedRow, Record};
 
@@ -379,7 +380,7 @@ impl Plan for Unit {
         if view.head().lsn == 0 || state.deleted {
             return Err(Error::Retry);
         }
-        let cuts = state.policy.cuts(Timestamp(view.now()));
+        let liveness = Liveness::by(state.policy, Timestamp(view.now()));
         let get = |key: &[u8]| view.get(key);
         let policies = self.index.policies(self.bucket, &get)?;
         let done = policies.done(&get)?;
@@ -392,7 +393,7 @@ impl Plan for Unit {
             taken += 1;
             bytes += candidate.weight;
             let row = &candidate.row;
-            if record::is_newest(view, self.generation, row.version)? && row.life.is_dead(cuts) {
+            if record::is_newest(view, self.generation, row.version)? && liveness.is_dead(row) {
                 dead.push((place, candidate.indexed(view, &policies, done)?));
             }
         }

@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 
 use dayfly_model::Result;
-use dayfly_model::ttl::Cuts;
 use dayfly_sql::run::{After, Program, Steps};
 use dayfly_storage::{Bucket, Direction, Error, KeyRange, Pair};
 
@@ -11,11 +10,10 @@ use super::choose::{Way, stretch};
 use super::numbers::{Set, Stream};
 use super::ordered::Ordered;
 use super::token::{Place, bad_token, index_gone};
-use crate::head::State;
 use crate::index::walk::{Entries, Entry, Looked, Stretch};
-use crate::items::Seen;
 use crate::keys::{self, ItemKey};
-use crate::record::Record;
+use crate::liveness::Liveness;
+use crate::record::{Record, Seen};
 use crate::reply::storage_failed;
 use crate::scope::Opened;
 
@@ -179,7 +177,7 @@ pub(super) struct Scan<'a> {
     within: Within<'a>,
     /// What is still to be read.
     segments: VecDeque<(Bucket, KeyRange)>,
-    cuts: Option<Cuts>,
+    liveness: Option<Liveness>,
     read: VecDeque<Pair>,
     chunk: usize,
     looked: Looked,
@@ -209,7 +207,7 @@ impl<'a> Scan<'a> {
             _ => return Err(bad_token()),
         }
         let (read, looked) = (VecDeque::new(), Looked::default());
-        Ok(Scan { within, segments, cuts: None, read, chunk: CHUNK_MIN, looked, resumes })
+        Ok(Scan { within, segments, liveness: None, read, chunk: CHUNK_MIN, looked, resumes })
     }
 
     fn next(&mut self) -> Result<Option<Found>> {
@@ -222,12 +220,12 @@ impl<'a> Scan<'a> {
             };
             self.looked.keys += 1;
             self.within.steps.make(KEY_STEPS)?;
-            let (Some((bucket, _)), Some(cuts)) = (self.segments.front(), self.cuts) else {
+            let (Some((bucket, _)), Some(liveness)) = (self.segments.front(), self.liveness) else {
                 return Ok(None);
             };
             let bucket = *bucket;
             let resumed = self.resumes.as_ref().is_none_or(|resumes| *resumes == key);
-            if let Seen::Alive(record) = Seen::of(value, cuts).map_err(storage_failed)? {
+            if let Seen::Alive(record) = Seen::of(value, &liveness).map_err(storage_failed)? {
                 self.resumes = None;
                 let at = Place::Item(bucket, key.to_vec());
                 return Ok(Some(Found { record, bucket, at, resumed }));
@@ -241,21 +239,21 @@ impl<'a> Scan<'a> {
         while let Some((bucket, range)) = self.segments.front_mut() {
             let opened = self.within.opened;
             let snapshot = &*opened.snapshot;
-            if self.cuts.is_none() {
-                let policy = State::policy(&snapshot.head(*bucket)).map_err(storage_failed)?;
-                self.cuts = Some(policy.cuts(opened.now()));
+            if self.liveness.is_none() {
+                let liveness = Liveness::of(&snapshot.head(*bucket), opened.now());
+                self.liveness = Some(liveness.map_err(storage_failed)?);
             }
             let pairs = snapshot
                 .scan(*bucket, range, Direction::Forward, self.chunk)
                 .map_err(storage_failed)?;
             self.chunk = (self.chunk * 2).min(CHUNK_MAX);
             if let Some((last, _)) = pairs.last() {
-                range.start = [last, &[0][..]].concat();
+                range.go_behind(last);
                 self.read = pairs.into();
                 return Ok(true);
             }
             self.segments.pop_front();
-            self.cuts = None;
+            self.liveness = None;
         }
         Ok(false)
     }

@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 use super::choose::{Way, Why};
 use super::numbers::Set;
 use super::{Ran, Taken, run};
-use crate::Shared;
 use crate::operation::QueryItems;
 use crate::reply::{Reply, Success};
 use crate::scope::Opened;
+use crate::shared::Shared;
 
 /// How many indexes are listed.
 const INDEXES_MAX: usize = 100;

@@ -9,15 +9,14 @@ use serde_json::Value;
 use super::item::Resource;
 use super::token::{self, Place, Seals, Token};
 use super::{PAGE_BYTES_MAX, alone};
-use crate::clerk::Clerk;
-use crate::databases::CHARGE_LOOK_RU;
 use crate::operation::{Feed, QueryFeed};
-use crate::reply::{Reply, Success};
-use crate::{catalog, containers, databases, list, offers};
+use crate::reply::{CHARGE_LOOK_RU, Reply, Success};
+use crate::shared::Shared;
+use crate::{catalog, containers, databases, offers, pages, ranges};
 
 /// Shows the resources that a query asks for.
-pub(crate) fn feed(clerk: &Clerk<'_>, asked: &QueryFeed, steps: &Steps<'_>) -> Reply {
-    clerk.answer(|snapshot| {
+pub(crate) fn feed(shared: &Shared, asked: &QueryFeed, steps: &Steps<'_>) -> Reply {
+    shared.answer(|snapshot| {
         let (rid, place, name, resources) = match &asked.feed {
             Feed::Databases => (String::new(), None, "Databases", databases::all(snapshot)?),
             Feed::Containers(database, showing) => {
@@ -25,13 +24,13 @@ pub(crate) fn feed(clerk: &Clerk<'_>, asked: &QueryFeed, steps: &Steps<'_>) -> R
                 (owner.rid(), Some(owner.place()), "DocumentCollections", containers)
             }
             Feed::Ranges(at) | Feed::Conflicts(at) => {
-                let opened = match clerk.shared().enter(at, ErrorKind::OwnerNotFound) {
+                let opened = match shared.enter(at, ErrorKind::OwnerNotFound) {
                     Ok(opened) => opened,
                     Err(reply) => return Ok(reply),
                 };
                 let container = &opened.container;
                 let (name, resources) = match &asked.feed {
-                    Feed::Ranges(_) => ("PartitionKeyRanges", containers::all_ranges(&opened)),
+                    Feed::Ranges(_) => ("PartitionKeyRanges", ranges::all(&opened)),
                     _ => ("Conflicts", Vec::new()),
                 };
                 (container.rid_text.to_string(), Some(container.place(None, None)), name, resources)
@@ -68,7 +67,7 @@ fn page(
         Some(_) => return Err(token::bad_token()),
         None => (None, 0),
     };
-    let limits = Limits { rows: list::limit(&asked.page), bytes: PAGE_BYTES_MAX };
+    let limits = Limits { rows: pages::limit(&asked.page), bytes: PAGE_BYTES_MAX };
     let mut page = Page::new(&program, now, false, limits, resume, false, steps);
     let (finished, at) = if program.reads_items() {
         for (number, resource) in (0u64..).zip(resources) {

@@ -15,8 +15,9 @@ use super::choose::{Chooser, stretch};
 use super::numbers::Set;
 use crate::head::State;
 use crate::index::walk::Entries;
-use crate::items::Seen;
+use crate::liveness::Liveness;
 use crate::lives::{Class, Lives};
+use crate::record::Seen;
 use crate::reply::storage_failed;
 
 /// No more items than this are read without an index. Fewer in tests, so that
@@ -103,8 +104,8 @@ impl Chooser<'_> {
     /// The items of some ranges, until they are not few.
     fn meet_some(&self, bucket: Bucket, scope: &Scope, met: &mut Met) -> Result<()> {
         let snapshot = &*self.opened.snapshot;
-        let policy = State::policy(&snapshot.head(bucket)).map_err(storage_failed)?;
-        let cuts = policy.cuts(self.opened.now());
+        let liveness = Liveness::of(&snapshot.head(bucket), self.opened.now());
+        let liveness = liveness.map_err(storage_failed)?;
         for range in &scope.0 {
             let mut range = range.clone();
             loop {
@@ -113,11 +114,11 @@ impl Chooser<'_> {
                     .map_err(storage_failed)?;
                 let is_end = pairs.len() < CHUNK;
                 for (key, value) in pairs {
-                    match Seen::of(value, cuts).map_err(storage_failed)? {
+                    match Seen::of(value, &liveness).map_err(storage_failed)? {
                         Seen::Alive(_) => met.alive += 1,
                         Seen::Dead(_) | Seen::Absent => met.dead += 1,
                     }
-                    range.start = [&key[..], &[0]].concat();
+                    range.go_behind(&key);
                 }
                 if !met.is_few() {
                     return Ok(());

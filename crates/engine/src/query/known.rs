@@ -24,10 +24,10 @@ use super::choose::{Chooser, number, stretch};
 use super::item::Row;
 use crate::index::walk::{Entries, Entry, Stretch};
 use crate::keys::EntryKind;
-use crate::list;
 use crate::operation::Part;
+use crate::parts::segments;
 use crate::reply::{QueryFigures, storage_failed};
-use crate::ttl;
+use crate::standing;
 
 /// How many entries of other partitions a count goes past, before it is quicker to
 /// read the items. Few in tests, so that it happens.
@@ -181,13 +181,13 @@ impl Knower<'_, '_> {
     /// How many items are alive in the container, if all of it is meant.
     fn living(&self) -> Result<Option<u64>> {
         let opened = self.chooser.opened;
-        let all = list::segments(opened, &Part::default())?;
+        let all = segments(&opened.container, &Part::default())?;
         let meant = self.segments.iter().map(|(_, scope)| scope.0.len()).sum::<usize>();
         let whole = self.part.is_everything() && meant == all.len();
         if !whole {
             return Ok(None);
         }
-        let standing = ttl::standing(&*opened.snapshot, &opened.container)?;
+        let standing = standing::of(&*opened.snapshot, &opened.container)?;
         Ok(Some(standing.live.items))
     }
 

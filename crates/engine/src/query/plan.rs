@@ -5,9 +5,8 @@ use dayfly_sql::plan::{Feature, Info, Plan};
 use dayfly_sql::run::Program;
 use dayfly_sql::{Request, SyntaxError};
 
-use crate::databases::CHARGE_LOOK_RU;
 use crate::operation::PlanQuery;
-use crate::reply::{Reply, Success};
+use crate::reply::{CHARGE_LOOK_RU, Reply, Success};
 use crate::scope::Opened;
 
 /// Says how a client carries out a query.

@@ -8,9 +8,9 @@ use dayfly_sql::plan::{Routing, routing};
 use dayfly_storage::KeyRange;
 
 use super::access::{Scope, Segments};
-use crate::list;
 use crate::operation::Part;
-use crate::scope::{Opened, Touched};
+use crate::parts::{Touched, segments};
+use crate::scope::Opened;
 
 /// A filter that names more partitions than this names all.
 const PARTITIONS_MAX: usize = 256;
@@ -29,8 +29,8 @@ pub(super) struct Reach {
 
 /// The ranges of keys to look at, and the partition key ranges they are in.
 pub(super) fn reach(opened: &Opened, request: &Request, part: &Part) -> Result<Reach> {
-    let ranges = list::segments(opened, part)?;
-    let mut touched = list::touched(opened, part)?;
+    let ranges = segments(&opened.container, part)?;
+    let mut touched = opened.touched(part)?;
     let definition = &opened.container.definition().partition_key;
     if part.partition_key.is_some() || definition.system_key || request.query.sources.is_empty() {
         let partitions = part.partition_key.is_some().then_some(1);
@@ -50,8 +50,8 @@ pub(super) fn reach(opened: &Opened, request: &Request, part: &Part) -> Result<R
     let mut known = Vec::new();
     for key in keys {
         let part = Part { partition_key: Some(key), ..part.clone() };
-        named.extend(list::segments(opened, &part)?);
-        known.extend(list::touched(opened, &part)?.into_iter().map(|touched| touched.range));
+        named.extend(segments(&opened.container, &part)?);
+        known.extend(opened.touched(&part)?.into_iter().map(|touched| touched.range));
     }
     if !known.is_empty() {
         touched.retain(|touched| known.contains(&touched.range));

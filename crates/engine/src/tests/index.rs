@@ -83,7 +83,7 @@ impl Server {
     /// One unit of a rebuild, of so many items.
     pub(super) fn rebuild(&self, items: usize) -> Turn {
         let size = Size { items, bytes: 1 << 20, urgency: Urgency::Now };
-        rebuild::turn(&self.engine().shared, size).unwrap()
+        rebuild::turn(&*self.engine().shared.store, &self.engine().shared.index, size).unwrap()
     }
 
     pub(super) fn rebuild_all(&self) {

@@ -9,9 +9,10 @@ use dayfly_sql::run::Steps;
 
 use super::server::{Kind, Server};
 use crate::cancel::{Cancel, Reason};
-use crate::clerk::Clerk;
-use crate::lanes::{ByLane, Lanes, QuerySteps, WAITING_MAX};
+use crate::lanes::{ByLane, Lanes, WAITING_MAX};
 use crate::reply::{Reply, Success};
+use crate::settings::QuerySteps;
+use crate::shared::Shared;
 
 const STEPS: QuerySteps = QuerySteps { quick: 10_000, page: 10_000, whole: u64::MAX };
 
@@ -29,7 +30,7 @@ fn fine() -> Reply {
 }
 
 /// A query that ends when it is told to. It says each time that it was begun.
-fn endless(begun: Sender<()>) -> impl Fn(&Clerk<'_>, &Steps<'_>) -> Reply + Send + Sync {
+fn endless(begun: Sender<()>) -> impl Fn(&Shared, &Steps<'_>) -> Reply + Send + Sync {
     move |_, steps| {
         let _ = begun.send(());
         loop {

@@ -34,7 +34,7 @@ fn create(server: &Server, ids: std::ops::Range<u64>, ttl: Option<i64>) {
 
 /// When the purge looks next.
 fn next_look(server: &Server) -> Option<u64> {
-    server.engine().shared.purge.deadlines.waiting().0
+    server.engine().shared.deadlines.waiting().0
 }
 
 fn run(container: Option<(&str, &str)>) -> Operation {
@@ -71,7 +71,7 @@ fn the_first_look_is_at_the_first_turn() {
     let mut server = server(Some(100));
     create(&server, 0..3, None);
     server.restart();
-    let deadlines = |server: &Server| server.engine().shared.purge.deadlines.waiting();
+    let deadlines = |server: &Server| server.engine().shared.deadlines.waiting();
     assert_eq!(deadlines(&server), (None, 0));
     server.turns();
     assert_eq!(deadlines(&server), (Some(1100), 1));
@@ -116,7 +116,7 @@ fn a_look_that_steps_over_rows_keeps_its_place() {
     create(&server, 0..300, Some(-1));
     server.clock(1005);
     // Something else is due, so the bucket gets its look.
-    server.engine().shared.purge.deadlines.tell(keys::bucket(1, 0), 1005);
+    server.engine().shared.deadlines.tell(keys::bucket(1, 0), 1005);
     let commits = server.commits();
     assert_eq!(server.turns(), 0);
     assert_eq!(server.commits(), commits + 1);
@@ -333,7 +333,7 @@ fn a_purge_that_was_asked_for_does_not_chase_what_falls_due_later() {
     create(&server, 0..2, None);
     create(&server, 2..4, Some(6));
     server.clock(1006);
-    let reply = purge::run(&server.engine().shared, None, Timestamp(1005));
+    let reply = purge::run(&server.engine().purge, None, Timestamp(1005));
     assert_eq!(reply.outcome.unwrap().body.to_vec(), br#"{"purgedItems":2}"#);
 }
 
@@ -342,7 +342,7 @@ fn a_purge_that_was_asked_for_ends_when_the_server_stops() {
     let mut server = server(Some(5));
     create(&server, 0..700, None);
     server.clock(1005);
-    server.engine().shared.purge.stop();
+    server.engine().purge.stop();
     assert_eq!(server.run(run(None)).unwrap_err(), ErrorKind::ServiceUnavailable);
     assert!(server.engine().purged_items() < 700);
 }
@@ -384,7 +384,7 @@ fn nothing_is_kept_of_a_deleted_container_that_was_paused() {
     server.turns();
     assert_eq!(server.rows(), 0);
     assert_eq!(server.engine().purge_status(1).state, PurgeState::Idle);
-    assert_eq!(server.engine().shared.purge.deadlines.waiting(), (None, 0));
+    assert_eq!(server.engine().shared.deadlines.waiting(), (None, 0));
 }
 
 #[test]

@@ -290,7 +290,8 @@ impl World {
     /// A change of the policy comes a little further. `false`: none is under way.
     fn rebuild(&self) -> bool {
         let size = Size { items: 5, bytes: 1 << 20, urgency: Urgency::Now };
-        rebuild::turn(&self.engine.shared, size).unwrap() != Turn::Idle
+        rebuild::turn(&*self.engine.shared.store, &self.engine.shared.index, size).unwrap()
+            != Turn::Idle
     }
 
     fn is_alive(&self, written: &Written) -> bool {

@@ -13,13 +13,13 @@
 //! Buckets that are due take turns, one unit each.
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use dayfly_storage::{Bucket, Second};
 
-use super::lock;
 use crate::keys;
+use crate::locks::lock;
 
 /// Waits for its turn, or has it.
 const READY: Second = 0;
@@ -36,6 +36,8 @@ const PAUSE_MAX: Second = 60;
 pub(crate) struct Deadlines {
     known: RwLock<HashMap<Bucket, Arc<Known>>>,
     line: Mutex<Line>,
+    /// Whether a deleted container may have left something.
+    condemned: AtomicBool,
 }
 
 /// What is known of one bucket. Changed under the lock of the line only; read
@@ -58,7 +60,7 @@ struct Line {
 
 /// What a look at a bucket said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum After {
+pub(crate) enum After {
     /// More is due.
     More,
     /// Nothing is due before this second; `None`: nothing is to come.
@@ -88,8 +90,24 @@ impl Deadlines {
         self.tell(bucket, LONG_AGO);
     }
 
+    /// A container was deleted, or may have been: its buckets are to be
+    /// cleared.
+    pub(crate) fn condemned(&self) {
+        self.condemned.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether something may be left of a deleted container.
+    pub(crate) fn has_condemned(&self) -> bool {
+        self.condemned.load(Ordering::SeqCst)
+    }
+
+    /// Forgets that, before a look: who condemns another bucket from now on is heard.
+    pub(crate) fn forget_condemned(&self) {
+        self.condemned.store(false, Ordering::SeqCst);
+    }
+
     /// Lines up what is due at `now`. Says whether anything is.
-    pub(super) fn wake(&self, now: Second) -> bool {
+    pub(crate) fn wake(&self, now: Second) -> bool {
         let mut line = lock(&self.line);
         while let Some((at, bucket)) = line.waiting.first().copied() {
             if at > now {
@@ -104,7 +122,7 @@ impl Deadlines {
 
     /// The bucket whose turn it is. What is known of it is forgotten, so that
     /// a write from now on is remembered.
-    pub(super) fn take(&self) -> Option<Bucket> {
+    pub(crate) fn take(&self) -> Option<Bucket> {
         let mut line = lock(&self.line);
         let bucket = line.ready.pop_front()?;
         self.known(bucket).due.store(NEVER, Ordering::Release);
@@ -113,7 +131,7 @@ impl Deadlines {
     }
 
     /// The look at a bucket that was taken is over.
-    pub(super) fn settle(&self, bucket: Bucket, after: After) {
+    pub(crate) fn settle(&self, bucket: Bucket, after: After) {
         let known = self.known(bucket);
         let mut line = lock(&self.line);
         line.working = None;
@@ -143,7 +161,7 @@ impl Deadlines {
     }
 
     /// The bucket is gone.
-    pub(super) fn forget(&self, bucket: Bucket) {
+    pub(crate) fn forget(&self, bucket: Bucket) {
         let known = self.known(bucket);
         let mut line = lock(&self.line);
         line.waiting.remove(&(known.due.load(Ordering::Acquire), bucket));
@@ -152,7 +170,7 @@ impl Deadlines {
     }
 
     /// The containers whose turn has come.
-    pub(super) fn at_work(&self) -> HashSet<u32> {
+    pub(crate) fn at_work(&self) -> HashSet<u32> {
         let line = lock(&self.line);
         let buckets = line.ready.iter().copied().chain(line.working);
         buckets.filter_map(keys::container_of).collect()
@@ -185,20 +203,6 @@ impl Line {
             self.waiting.insert((at, bucket));
             known.due.store(at, Ordering::Release);
         }
-    }
-}
-
-/// Tells the deadlines of a write when it is dropped, which is after the write
-/// was published, whether or not somebody still waits for the answer.
-pub(crate) struct Tell {
-    pub(crate) deadlines: Arc<Deadlines>,
-    pub(crate) bucket: Bucket,
-    pub(crate) at: Second,
-}
-
-impl Drop for Tell {
-    fn drop(&mut self) {
-        self.deadlines.tell(self.bucket, self.at);
     }
 }
 

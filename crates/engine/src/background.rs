@@ -1,0 +1,41 @@
+//! What the engine does by itself, a little at a time: definitions that a crash kept from
+//! some buckets, the purge, and indexes whose policy changed.
+
+use std::time::Duration;
+
+use crate::index::rebuild::{self, Size, Turn};
+use crate::purge::{self, PERIOD, Pace, Purge};
+use crate::recovery;
+use crate::shared::Shared;
+
+/// One turn: at most one unit of the purge, and at most one of a rebuild of
+/// an index, which goes on at the same pace. Returns how long to rest before the
+/// next.
+pub(crate) fn turn(shared: &Shared, purge: &Purge) -> Duration {
+    if let Err(error) = recovery::finish_installs(shared) {
+        tracing::warn!(%error, "a container's definition did not reach all its buckets");
+    }
+    purge::turn(purge).min(rebuild_in_turn(shared, purge))
+}
+
+/// Rebuilds some of an index whose policy changed.
+fn rebuild_in_turn(shared: &Shared, purge: &Purge) -> Duration {
+    if shared.index.line.is_empty() {
+        return PERIOD;
+    }
+    let pace = purge.pace();
+    let Pace { items, urgency, .. } = pace;
+    let size = Size { items, bytes: pace.bytes() as u64, urgency };
+    match rebuild::turn(&*shared.store, &shared.index, size) {
+        Ok(Turn::Idle) => PERIOD,
+        Ok(Turn::Looked) => pace.rest,
+        Ok(Turn::Committed) => {
+            purge.counted();
+            pace.rest
+        }
+        Err(error) => {
+            tracing::warn!(%error, "an index was not rebuilt and is tried again");
+            PERIOD
+        }
+    }
+}

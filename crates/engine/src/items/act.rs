@@ -1,0 +1,174 @@
+//! What a write asks for, read as far as that goes without a look at the items.
+
+use bytes::Bytes;
+use dayfly_model::json::ObjectText;
+use dayfly_model::partition_key::PartitionKey;
+use dayfly_model::{Error, ErrorKind, Result, id};
+use serde_json::value::RawValue;
+
+use super::{KEY_MISSING, Spot, expected_key, key_mismatch, locate};
+use crate::catalog::{Container, not_found};
+use crate::index::Source;
+use crate::keys::ItemKey;
+use crate::operation::{self, Condition, Indexing, ItemAddress, WriteItem};
+use crate::scope::Opened;
+use crate::unique;
+
+/// The largest item, in bytes of JSON.
+const ITEM_BYTES_MAX: usize = 2 * 1024 * 1024;
+
+/// A write to one item.
+pub(super) struct Wanted {
+    pub(super) act: Act,
+    pub(super) condition: Condition,
+    /// Whether the answer leaves out the item.
+    pub(super) minimal: bool,
+}
+
+/// What is to be done, and where.
+pub(super) enum Act {
+    Create(Spot, Body),
+    Upsert(Spot, Body),
+    Replace(Target, Body),
+    Delete(Spot),
+}
+
+/// The item that a replace means.
+pub(super) struct Target {
+    /// Where it goes.
+    pub(super) spot: Spot,
+    /// Where it is, if it gets another id.
+    pub(super) from: Option<From>,
+    /// Whether the body has another partition key than the item.
+    pub(super) misfit: bool,
+}
+
+/// Where an item stands that is about to get another id.
+pub(super) struct From {
+    pub(super) key: ItemKey,
+    pub(super) id: Vec<u8>,
+}
+
+impl Wanted {
+    pub(super) fn read(opened: &Opened, write: WriteItem) -> Result<Wanted> {
+        let container = &opened.container;
+        let read = |text: ObjectText| Body::read(container, text, write.indexing);
+        let given = expected_key(container, write.partition_key.clone())?;
+        let act = match write.act {
+            operation::Act::Create(text) => {
+                let body = read(text)?;
+                Act::Create(body.spot(container, given)?, body)
+            }
+            operation::Act::Upsert(text) => {
+                let body = read(text)?;
+                Act::Upsert(body.spot(container, given)?, body)
+            }
+            operation::Act::Replace(target, text) => {
+                let body = read(text)?;
+                let target = target_of(opened, target, write.partition_key)?;
+                Act::Replace(body.over(container, target), body)
+            }
+            operation::Act::Delete(target) => {
+                Act::Delete(target_of(opened, target, write.partition_key)?)
+            }
+        };
+        Ok(Wanted { act, condition: write.condition, minimal: write.minimal })
+    }
+}
+
+fn target_of(opened: &Opened, id: String, key: Option<PartitionKey>) -> Result<Spot> {
+    locate(opened, ItemAddress { id, partition_key: key })?
+        .ok_or_else(|| not_found(ErrorKind::NotFound))
+}
+
+impl Act {
+    /// Where the item is, or goes.
+    pub(super) fn spot(&self) -> &Spot {
+        match self {
+            Act::Create(spot, _) | Act::Upsert(spot, _) | Act::Delete(spot) => spot,
+            Act::Replace(target, _) => &target.spot,
+        }
+    }
+
+    pub(super) fn body(&self) -> Option<&Body> {
+        match self {
+            Act::Create(_, body) | Act::Upsert(_, body) | Act::Replace(_, body) => Some(body),
+            Act::Delete(_) => None,
+        }
+    }
+}
+
+/// What a write brings.
+#[derive(Debug)]
+pub(super) struct Body {
+    id: String,
+    pub(super) ttl: Option<Box<RawValue>>,
+    partition_key: PartitionKey,
+    pub(super) unique: Vec<[u8; 16]>,
+    pub(super) text: Bytes,
+    pub(super) indexing: Indexing,
+    /// The text, for the index.
+    pub(super) source: Source,
+}
+
+impl Body {
+    fn read(container: &Container, text: ObjectText, indexing: Indexing) -> Result<Body> {
+        if text.bytes() > ITEM_BYTES_MAX {
+            return Err(Error::new(
+                ErrorKind::TooLarge,
+                "Request size is too large: an item can have at most 2 MB.",
+            ));
+        }
+        let id = item_id(&text)?;
+        let definition = container.definition();
+        let ttl = text.get("ttl").map(ToOwned::to_owned);
+        let partition_key = PartitionKey::extract(&definition.partition_key, &text)?;
+        let unique = unique::hashes(&definition.unique_keys, &text);
+        let text = text.into_bytes();
+        let source = Source::new(text.clone(), indexing);
+        Ok(Body { id, ttl, partition_key, unique, text, indexing, source })
+    }
+
+    /// Where the item goes. The key in the request and the key in the body must be
+    /// the same.
+    fn spot(&self, container: &Container, given: Option<PartitionKey>) -> Result<Spot> {
+        if given.is_some_and(|given| given != self.partition_key) {
+            return Err(key_mismatch(KEY_MISSING));
+        }
+        Ok(Spot::new(container, &self.partition_key, self.id.clone().into_bytes()))
+    }
+
+    /// The same for a replace, and where the item stands if it gets another id. It
+    /// stays in its partition: whether the body would move it to another one counts only
+    /// if it is there, so that is told last.
+    fn over(&self, container: &Container, target: Spot) -> Target {
+        let spot = Spot::new(container, &self.partition_key, self.id.clone().into_bytes());
+        if target.partition_key != spot.partition_key {
+            return Target { spot: target, from: None, misfit: true };
+        }
+        if target.key == spot.key {
+            return Target { spot: target, from: None, misfit: false };
+        }
+        let spot = Spot { docno: target.docno, ..spot };
+        let from = Some(From { key: target.key, id: target.id });
+        Target { spot, from, misfit: false }
+    }
+
+    /// About how many bytes it holds.
+    pub(super) fn weight(&self) -> usize {
+        self.text.len() + usize::try_from(self.source.weight()).unwrap_or_default()
+    }
+}
+
+fn item_id(text: &ObjectText) -> Result<String> {
+    let Some(raw) = text.get("id") else {
+        return Err(Error::bad_request(
+            "The input content is invalid because the required properties - 'id; ' - are missing",
+        ));
+    };
+    let id: String = serde_json::from_str(raw.get()).map_err(|_| {
+        Error::bad_request(format!("The input id '{}' is invalid: it must be a string.", raw.get()))
+    })?;
+    id::check_item_id(&id)?;
+    Ok(id)
+}

@@ -1,0 +1,97 @@
+//! What was decided, in rows, with the stamp of the commit.
+//!
+//! This runs in the committer, for whom everybody waits: nothing is read or compared.
+
+use dayfly_model::Timestamp;
+use dayfly_model::ttl::ItemTtl;
+use dayfly_storage::{Batch, Bucket, Stamp};
+
+use super::decide::{Change, Corpse, New};
+use super::sight::Old;
+use crate::record::{Record, Seal};
+use crate::{keys, version};
+
+/// The writes of a commit, as far as they are applied.
+pub(super) struct Applied<'b> {
+    stamp: Stamp,
+    bucket: Bucket,
+    batch: &'b mut Batch,
+    /// What each write made, in order.
+    made: Vec<Option<Record>>,
+}
+
+impl<'b> Applied<'b> {
+    pub(super) fn new(stamp: Stamp, bucket: Bucket, batch: &'b mut Batch) -> Self {
+        Applied { stamp, bucket, batch, made: Vec::new() }
+    }
+
+    /// Leaves out a write that was refused.
+    pub(super) fn pass(&mut self) {
+        self.made.push(None);
+    }
+
+    /// Writes the rows of the next write.
+    pub(super) fn apply(&mut self, corpses: &[Corpse], change: Change) {
+        for Corpse { record, key, indexed } in corpses {
+            record.bury(self.batch, key, indexed);
+        }
+        let made = self.change(change);
+        self.made.push(made);
+    }
+
+    /// The version that each write made; a delete makes none.
+    pub(super) fn into_versions(self) -> Vec<Option<Record>> {
+        self.made
+    }
+
+    fn change(&mut self, change: Change) -> Option<Record> {
+        match change {
+            Change::Create(New { record, ttl, partition, key, indexed, .. }) => {
+                let docno = version::docno(self.stamp, self.ordinal(), keys::slice_of(self.bucket));
+                let record = record.seal(self.seal(ttl, docno));
+                record.put(self.batch, &partition, &key, &indexed);
+                Some(record)
+            }
+            Change::Replace { new, old, difference } => {
+                let old = self.resolved(old)?;
+                let mut seal = self.seal(new.ttl, old.docno);
+                seal.is_touched = old.is_touched_by(seal.life, &difference);
+                let record = new.record.seal(seal);
+                record.put_over(&old, self.batch, &new.partition, &new.key, &difference);
+                Some(record)
+            }
+            Change::Move { new, old, before, from } => {
+                let old = self.resolved(old)?;
+                let record = new.record.seal(self.seal(new.ttl, old.docno));
+                let old = (&old, &before, &from);
+                record.put_moved(old, self.batch, &new.partition, &new.key, &new.indexed);
+                Some(record)
+            }
+            Change::Bury { old, spot, indexed } => {
+                self.resolved(old)?.bury(self.batch, &spot.key, &indexed);
+                None
+            }
+        }
+    }
+
+    /// The place of the next write in its commit.
+    fn ordinal(&self) -> u64 {
+        self.made.len() as u64 + 1
+    }
+
+    /// What the commit adds to a record.
+    fn seal(&self, ttl: ItemTtl, docno: u64) -> Seal {
+        let (ts, opened) = (Timestamp(self.stamp.ts), self.stamp.opened);
+        let version = version::version(self.stamp, self.ordinal());
+        Seal { version, docno, ts, life: ttl.life(ts), opened, is_touched: false }
+    }
+
+    /// The record of an item that a write found. An earlier write of this commit has made
+    /// it by now.
+    fn resolved(&self, old: Old) -> Option<Record> {
+        match old {
+            Old::Stored(record) => Some(record),
+            Old::Made(made) => self.made.get(made.place).cloned().flatten(),
+        }
+    }
+}

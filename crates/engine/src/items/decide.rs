@@ -1,0 +1,253 @@
+//! What becomes of a write: a pure function of what is asked and what is seen.
+//!
+//! It returns data, so that the next write of the same commit can see it, and so that
+//! what it means in rows can be left to [`apply`](super::apply), which knows the stamp.
+
+use dayfly_model::ttl::ItemTtl;
+use dayfly_model::{ErrorKind, Result, charge};
+use dayfly_storage::Second;
+
+use super::act::{Act, Body, From, Target, Wanted};
+use super::sight::{Met, Old, Sight};
+use super::{KEY_MISSING, Spot, key_mismatch};
+use crate::catalog::{Container, not_found};
+use crate::condition::taken;
+use crate::index::{Difference, Indexed};
+use crate::keys::{ItemKey, Partition};
+use crate::record::{Record, Unstamped};
+use crate::reply::storage_failed;
+use crate::unique;
+
+/// What becomes of a write.
+pub(super) struct Decision {
+    /// Expired items that stand in its way, and are buried first.
+    pub(super) corpses: Vec<Corpse>,
+    pub(super) change: Change,
+    pub(super) status: u16,
+    pub(super) charge_ru: f64,
+    /// Whether the item has a `ttl` that counts for nothing.
+    pub(super) ttl_ignored: bool,
+    /// It holds for commits before this second.
+    pub(super) valid_before: Second,
+}
+
+/// What changes.
+pub(super) enum Change {
+    /// An item comes.
+    Create(New),
+    /// The next version of an item.
+    Replace { new: New, old: Old, difference: Difference },
+    /// The next version of an item, under another id.
+    Move { new: New, old: Old, before: Indexed, from: ItemKey },
+    /// An item goes.
+    Bury { old: Old, spot: Spot, indexed: Indexed },
+}
+
+/// A version of an item that is to be.
+pub(super) struct New {
+    pub(super) record: Unstamped,
+    pub(super) ttl: ItemTtl,
+    pub(super) partition: Partition,
+    pub(super) key: ItemKey,
+    pub(super) text_bytes: usize,
+    pub(super) indexed: Indexed,
+}
+
+/// An expired item that a write buries first.
+pub(super) struct Corpse {
+    pub(super) record: Record,
+    pub(super) key: ItemKey,
+    pub(super) indexed: Indexed,
+}
+
+impl Decision {
+    /// About how many rows its commit writes and removes.
+    pub(super) fn rows(&self) -> usize {
+        let buried: usize = self.corpses.iter().map(|corpse| corpse.indexed.rows()).sum();
+        buried
+            + match &self.change {
+                Change::Create(new) => new.indexed.rows(),
+                Change::Replace { difference, .. } => difference.rows(),
+                Change::Move { new, before, .. } => before.rows() + new.indexed.rows(),
+                Change::Bury { indexed, .. } => indexed.rows(),
+            }
+    }
+}
+
+/// What becomes of `wanted`.
+pub(super) fn decide(
+    sight: &Sight<'_>,
+    container: &Container,
+    wanted: &Wanted,
+) -> Result<Decision> {
+    let decider = Decider { sight, container, wanted };
+    let missing = || not_found(ErrorKind::NotFound);
+    match &wanted.act {
+        Act::Create(spot, body) => match sight.meet(spot, &spot.key)? {
+            Met::Alive(_) => Err(taken()),
+            Met::Dead(dead) => decider.create(spot, body, Some(dead)),
+            Met::Absent => decider.create(spot, body, None),
+        },
+        Act::Upsert(spot, body) => match sight.meet(spot, &spot.key)? {
+            Met::Alive(old) => decider.replace(spot, body, old),
+            Met::Dead(dead) => decider.create(spot, body, Some(dead)),
+            Met::Absent => decider.create(spot, body, None),
+        },
+        Act::Replace(Target { spot, from, misfit }, body) => {
+            let at = from.as_ref().map_or(&spot.key, |from| &from.key);
+            let Met::Alive(old) = sight.meet(spot, at)? else { return Err(missing()) };
+            match from {
+                _ if *misfit => Err(key_mismatch(KEY_MISSING)),
+                Some(from) => decider.rename(spot, body, old, from),
+                None => decider.replace(spot, body, old),
+            }
+        }
+        Act::Delete(spot) => match sight.meet(spot, &spot.key)? {
+            Met::Alive(old) => decider.delete(spot, old),
+            Met::Dead(_) | Met::Absent => Err(missing()),
+        },
+    }
+}
+
+struct Decider<'a> {
+    sight: &'a Sight<'a>,
+    container: &'a Container,
+    wanted: &'a Wanted,
+}
+
+impl Decider<'_> {
+    /// A new item, over `dead` if its id had one that expired.
+    fn create(&self, spot: &Spot, body: &Body, dead: Option<Record>) -> Result<Decision> {
+        let ttl = ItemTtl::parse(body.ttl.as_deref(), self.sight.default)?;
+        let mut corpses = self.free_unique_keys(spot, body, None)?;
+        corpses.extend(dead.map(|record| self.corpse(record, &spot.key)).transpose()?);
+        Ok(Decision {
+            corpses,
+            change: Change::Create(self.made(spot, body, ttl)?),
+            status: 201,
+            charge_ru: charge::of_create(body.text.len(), 0),
+            ttl_ignored: self.ignores_ttl(body),
+            valid_before: self.sight.valid_before(),
+        })
+    }
+
+    /// A new version of an item that is alive.
+    fn replace(&self, spot: &Spot, body: &Body, old: Old) -> Result<Decision> {
+        old.check(&self.wanted.condition, self.container)?;
+        let ttl = ItemTtl::parse(body.ttl.as_deref(), self.sight.default)?;
+        let corpses = self.free_unique_keys(spot, body, None)?;
+        let before = self.sight.index_of(&old)?;
+        let new = self.made(spot, body, ttl)?;
+        let difference = Difference::new(before, new.indexed.clone());
+        Ok(self.over(body, old, corpses, |old| Change::Replace { new, old, difference }))
+    }
+
+    /// A new version of an item that is alive, under another id.
+    ///
+    /// The item stays the one it was: its RID, its partition, its unique keys. Only
+    /// everything that says where it stands is written anew, in the commit that moves it,
+    /// so nobody sees it twice or not at all. The new id must be free; one whose item has
+    /// expired is.
+    fn rename(&self, spot: &Spot, body: &Body, old: Old, from: &From) -> Result<Decision> {
+        old.check(&self.wanted.condition, self.container)?;
+        let in_the_way = match self.sight.look(&spot.key, &spot.partition_key)? {
+            Met::Alive(_) => return Err(taken()),
+            Met::Dead(record) => Some(record),
+            Met::Absent => None,
+        };
+        let ttl = ItemTtl::parse(body.ttl.as_deref(), self.sight.default)?;
+        let mut corpses = self.free_unique_keys(spot, body, Some(from))?;
+        corpses.extend(in_the_way.map(|record| self.corpse(record, &spot.key)).transpose()?);
+        let before = self.sight.index_of(&old)?;
+        let new = self.made(spot, body, ttl)?;
+        let from = from.key.clone();
+        Ok(self.over(body, old, corpses, |old| Change::Move { new, old, before, from }))
+    }
+
+    /// The decision to write over `old`.
+    fn over(
+        &self,
+        body: &Body,
+        old: Old,
+        corpses: Vec<Corpse>,
+        change: impl FnOnce(Old) -> Change,
+    ) -> Decision {
+        Decision {
+            corpses,
+            status: 200,
+            charge_ru: charge::of_replace(old.text_bytes(), body.text.len(), 0),
+            ttl_ignored: self.ignores_ttl(body),
+            valid_before: self.alive_before(&old),
+            change: change(old),
+        }
+    }
+
+    fn delete(&self, spot: &Spot, old: Old) -> Result<Decision> {
+        old.check(&self.wanted.condition, self.container)?;
+        let indexed = self.sight.index_of(&old)?;
+        Ok(Decision {
+            corpses: Vec::new(),
+            status: 204,
+            charge_ru: charge::of_delete(old.text_bytes(), 0),
+            ttl_ignored: false,
+            valid_before: self.alive_before(&old),
+            change: Change::Bury { old, spot: spot.clone(), indexed },
+        })
+    }
+
+    /// A decision about an item that is alive holds only until it dies.
+    fn alive_before(&self, old: &Old) -> Second {
+        self.sight.valid_before().min(old.dies_at(self.sight.default))
+    }
+
+    fn ignores_ttl(&self, body: &Body) -> bool {
+        body.ttl.is_some() && !self.sight.default.is_on()
+    }
+
+    /// The record of what the write brings, and what that has in the index.
+    fn made(&self, spot: &Spot, body: &Body, ttl: ItemTtl) -> Result<New> {
+        let Spot { partition_key, id, .. } = spot;
+        let indexed = body.source.by(self.sight.policies.newest(), self.sight.now);
+        Ok(New {
+            record: Unstamped::new(body.indexing, partition_key, &body.unique, id, &body.text),
+            ttl,
+            partition: spot.partition.clone(),
+            key: spot.key.clone(),
+            text_bytes: body.text.len(),
+            indexed: indexed.map_err(storage_failed)?,
+        })
+    }
+
+    fn corpse(&self, record: Record, key: &ItemKey) -> Result<Corpse> {
+        let indexed = self.sight.stored_index(&record)?;
+        Ok(Corpse { record, key: key.clone(), indexed })
+    }
+
+    /// The expired owners of the unique keys this write wants; an owner that
+    /// is alive refuses it.
+    fn free_unique_keys(
+        &self,
+        spot: &Spot,
+        body: &Body,
+        from: Option<&From>,
+    ) -> Result<Vec<Corpse>> {
+        let mut corpses: Vec<Corpse> = Vec::new();
+        for (constraint, hash) in (0u8..).zip(&body.unique) {
+            let entry = spot.partition.unique(constraint, hash);
+            let Some(owner) = self.sight.owner(&entry)? else { continue };
+            let is_own = from.is_some_and(|from| owner == from.id);
+            if is_own || owner == spot.id {
+                continue;
+            }
+            let key = spot.partition.item(&owner);
+            match self.sight.look(&key, &spot.partition_key)? {
+                Met::Alive(_) => return Err(unique::taken()),
+                Met::Dead(record) if corpses.iter().all(|known| known.key != key) => {
+                    corpses.push(self.corpse(record, &key)?);
+                }
+                Met::Dead(_) | Met::Absent => {}
+            }
+        }
+        Ok(corpses)
+    }
+}

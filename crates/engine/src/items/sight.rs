@@ -1,0 +1,254 @@
+//! What a write sees: the items of its bucket, under what its commit has decided already.
+//!
+//! The writes of one commit are decided one after the other, before any of them has a
+//! version. So what an earlier one made is known by its place among them: [`Old::Made`].
+//! When it is applied, the record is there.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use dayfly_model::ttl::{ContainerTtl, Life};
+use dayfly_model::{ErrorKind, Result, Timestamp};
+use dayfly_storage::{Bucket, Second, View};
+
+use super::Spot;
+use super::decide::{Change, Decision, New};
+use crate::catalog::{Container, not_found};
+use crate::condition;
+use crate::head::State;
+use crate::index::{Index, Indexed, Policies};
+use crate::keys::{self, ItemKey};
+use crate::liveness::Liveness;
+use crate::operation::Condition;
+use crate::record::{Record, Seen, look};
+use crate::reply::storage_failed;
+
+/// What the writes of a commit see.
+pub(super) struct Sight<'v> {
+    view: &'v View<'v>,
+    pub(super) now: Timestamp,
+    liveness: Liveness,
+    /// The container's default.
+    pub(super) default: ContainerTtl,
+    /// When another default takes its place.
+    until: Second,
+    pub(super) policies: Arc<Policies>,
+    /// The items that this commit made or removed.
+    items: HashMap<ItemKey, Option<Made>>,
+    /// The owners of unique keys that it gave away or made free.
+    owners: HashMap<Vec<u8>, Option<Vec<u8>>>,
+}
+
+/// What is under an item's key.
+pub(super) enum Met {
+    Absent,
+    /// Expired, and stored still.
+    Dead(Record),
+    Alive(Old),
+}
+
+/// An item that a write finds.
+pub(super) enum Old {
+    Stored(Record),
+    /// Made by an earlier write of the same commit.
+    Made(Made),
+}
+
+/// An item that has no version yet.
+#[derive(Clone)]
+pub(super) struct Made {
+    /// Which write of the commit makes it, from 0 on.
+    pub(super) place: usize,
+    /// Its number, if it had one before the commit.
+    docno: Option<u64>,
+    text_bytes: usize,
+    unique: Vec<[u8; 16]>,
+    indexed: Indexed,
+}
+
+impl<'v> Sight<'v> {
+    pub(super) fn new(view: &'v View<'v>, bucket: Bucket, index: &Index) -> Result<Sight<'v>> {
+        let state = State::of(view.head());
+        if state.deleted || state.epoch == 0 {
+            return Err(not_found(ErrorKind::OwnerNotFound));
+        }
+        let now = Timestamp(view.now());
+        let policy = state.policy.at(now);
+        let policies = index.policies(bucket, &|key| view.get(key)).map_err(storage_failed)?;
+        Ok(Sight {
+            view,
+            now,
+            liveness: Liveness::by(state.policy, now),
+            default: policy.default,
+            until: policy.pending.map_or(Second::MAX, |pending| pending.at.0),
+            policies,
+            items: HashMap::new(),
+            owners: HashMap::new(),
+        })
+    }
+
+    /// Decisions hold for commits before this second, whatever they are.
+    pub(super) fn valid_before(&self) -> Second {
+        // What an item has in the index may be that of this second.
+        let has_times = self.policies.newest().rules().has_times();
+        // With another default to come, what was decided holds until then.
+        self.until.min(if has_times { self.now.0 + 1 } else { Second::MAX })
+    }
+
+    /// What is under an item's key.
+    pub(super) fn look(&self, key: &ItemKey, partition_key: &[u8]) -> Result<Met> {
+        match self.items.get(key) {
+            Some(Some(made)) => return Ok(Met::Alive(Old::Made(made.clone()))),
+            Some(None) => return Ok(Met::Absent),
+            None => {}
+        }
+        let get = |key: &[u8]| self.view.get(key);
+        let seen = look(get, key, partition_key, &self.liveness).map_err(storage_failed)?;
+        Ok(match seen {
+            Seen::Absent => Met::Absent,
+            Seen::Dead(record) => Met::Dead(record),
+            Seen::Alive(record) => Met::Alive(Old::Stored(record)),
+        })
+    }
+
+    /// The item that a request means, which stands at `key` if it is there.
+    pub(super) fn meet(&self, spot: &Spot, key: &ItemKey) -> Result<Met> {
+        match self.look(key, &spot.partition_key)? {
+            Met::Alive(old) if old.is_meant(spot) => Ok(Met::Alive(old)),
+            Met::Dead(record) => Ok(Met::Dead(record)),
+            Met::Alive(_) | Met::Absent => self.check_unmoved(spot, key).map(|()| Met::Absent),
+        }
+    }
+
+    /// An item that is meant by its RID may have got another id since it was
+    /// located. It is there, so it must not be told as missing.
+    fn check_unmoved(&self, spot: &Spot, key: &ItemKey) -> Result<()> {
+        let Some(docno) = spot.docno else { return Ok(()) };
+        match self.view.get(&keys::by_rid(docno)).map_err(storage_failed)? {
+            Some(tail) if tail != key.tail() => Err(storage_failed(dayfly_storage::Error::Retry)),
+            _ => Ok(()),
+        }
+    }
+
+    /// The id of the item that owns a unique key.
+    pub(super) fn owner(&self, unique: &[u8]) -> Result<Option<Vec<u8>>> {
+        if let Some(known) = self.owners.get(unique) {
+            return Ok(known.clone());
+        }
+        let owner = self.view.get(unique).map_err(storage_failed)?;
+        Ok(owner.map(|id| id.to_vec()))
+    }
+
+    /// What a stored item has in the index.
+    pub(super) fn stored_index(&self, record: &Record) -> Result<Indexed> {
+        self.policies.of_stored(record, &|key| self.view.get(key)).map_err(storage_failed)
+    }
+
+    /// What an item has in the index.
+    pub(super) fn index_of(&self, old: &Old) -> Result<Indexed> {
+        match old {
+            Old::Stored(record) => self.stored_index(record),
+            Old::Made(made) => Ok(made.indexed.clone()),
+        }
+    }
+
+    /// From now on the commit has made this decision too, the one at `place`.
+    pub(super) fn note(&mut self, place: usize, decision: &Decision) {
+        for corpse in &decision.corpses {
+            let partition = corpse.key.partition(corpse.record.id());
+            self.free(&corpse.key, corpse.record.unique.iter().enumerate(), &partition);
+        }
+        match &decision.change {
+            Change::Create(new) => self.take(new, place, None),
+            Change::Replace { new, old, .. } => {
+                self.free(&new.key, old.unique().iter().enumerate(), &new.partition);
+                self.take(new, place, old.docno());
+            }
+            Change::Move { new, old, from, .. } => {
+                self.free(from, old.unique().iter().enumerate(), &new.partition);
+                self.take(new, place, old.docno());
+            }
+            Change::Bury { old, spot, .. } => {
+                self.free(&spot.key, old.unique().iter().enumerate(), &spot.partition);
+            }
+        }
+    }
+
+    /// An item is no more, and its unique keys are free.
+    fn free<'u>(
+        &mut self,
+        key: &ItemKey,
+        unique: impl Iterator<Item = (usize, &'u [u8; 16])>,
+        partition: &keys::Partition,
+    ) {
+        self.items.insert(key.clone(), None);
+        for (constraint, hash) in unique {
+            let constraint = u8::try_from(constraint).unwrap_or(u8::MAX);
+            self.owners.insert(partition.unique(constraint, hash), None);
+        }
+    }
+
+    /// An item is there, and has its unique keys.
+    fn take(&mut self, new: &New, place: usize, docno: Option<u64>) {
+        for (constraint, hash) in (0u8..).zip(new.record.unique()) {
+            let unique = new.partition.unique(constraint, hash);
+            self.owners.insert(unique, Some(new.record.id().to_vec()));
+        }
+        let made = Made {
+            place,
+            docno,
+            text_bytes: new.text_bytes,
+            unique: new.record.unique().to_vec(),
+            indexed: new.indexed.clone(),
+        };
+        self.items.insert(new.key.clone(), Some(made));
+    }
+}
+
+impl Old {
+    fn docno(&self) -> Option<u64> {
+        match self {
+            Old::Stored(record) => Some(record.docno),
+            Old::Made(made) => made.docno,
+        }
+    }
+
+    fn is_meant(&self, spot: &Spot) -> bool {
+        self.docno().map_or(spot.docno.is_none(), |docno| spot.means(docno))
+    }
+
+    fn unique(&self) -> &[[u8; 16]] {
+        match self {
+            Old::Stored(record) => &record.unique,
+            Old::Made(made) => &made.unique,
+        }
+    }
+
+    /// How many bytes of JSON it has.
+    pub(super) fn text_bytes(&self) -> usize {
+        match self {
+            Old::Stored(record) => record.text().len(),
+            Old::Made(made) => made.text_bytes,
+        }
+    }
+
+    /// The second at which it dies, if the default stays. What a commit makes outlives
+    /// the commit.
+    pub(super) fn dies_at(&self, default: ContainerTtl) -> Second {
+        let life = match self {
+            Old::Stored(record) => record.life,
+            Old::Made(_) => Life::Never,
+        };
+        life.expires_at(default).map_or(Second::MAX, |at| at.0)
+    }
+
+    /// Whether it is the version that a request means. One that has no etag yet can be
+    /// meant by `*` only.
+    pub(super) fn check(&self, condition: &Condition, container: &Container) -> Result<()> {
+        let etag = match self {
+            Old::Stored(record) => record.etag(container),
+            Old::Made(_) => String::new(),
+        };
+        condition::check(condition, &etag)
+    }
+}
