@@ -27,7 +27,7 @@ use dayfly_model::rid::ItemRid;
 use dayfly_model::{Error, ErrorKind, Result, Timestamp, charge};
 use dayfly_storage::Bucket;
 
-pub(crate) use self::plan::{Around, Refused, WritePlan, Written, plan};
+pub(crate) use self::plan::{Around, WritePlan, Written, plan};
 use crate::catalog::{Container, not_found};
 use crate::keys::{self, ItemKey, Partition};
 use crate::liveness::Liveness;

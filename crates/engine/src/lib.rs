@@ -163,8 +163,8 @@ impl Pending {
     }
 }
 
-fn done(outcome: Result<items::Written, items::Refused>) -> Reply {
-    outcome.map_or_else(|refused| refused.reply, items::Written::into_reply)
+fn done(outcome: Result<items::Written, Reply>) -> Reply {
+    outcome.map_or_else(|refusal| refusal, items::Written::into_reply)
 }
 
 impl Engine {
@@ -343,12 +343,7 @@ impl Engine {
             Ok(opened) => opened,
             Err(reply) => return Answer::ready(reply),
         };
-        let around = Around {
-            index: Arc::clone(&self.shared.index),
-            deadlines: Arc::clone(&self.shared.deadlines),
-            burials: Arc::clone(&self.shared.burials),
-        };
-        match items::plan(&opened, write, around) {
+        match items::plan(&opened, [write], true, Around::of(&self.shared)) {
             Ok(plan) => {
                 let bucket = plan.bucket();
                 let ticket = commit_returning(&self.shared.store, bucket, plan);

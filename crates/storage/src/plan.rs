@@ -60,6 +60,10 @@ pub trait Plan: Send + 'static {
     /// still waits for the answer. Quick, since it runs in the committer.
     fn published(&self, _done: &Self::Done) {}
 
+    /// Called once instead, when writing the group failed: nobody knows whether the commit
+    /// is there. Quick, too.
+    fn doubtful(&self) {}
+
     /// Where the plan is drafted again, if it has to be. What is large goes back to
     /// its caller in any case.
     fn redraft(&self) -> Redraft {
@@ -398,7 +402,12 @@ impl<P: Plan> Job for Drafted<P> {
                 Settled::Answer(answer)
             }
             (Ok(()), None) => Settled::Answer(Err(Error::Retry.into())),
-            (Err(error), _) => Settled::Answer(Err(error.into())),
+            (Err(error), _) => {
+                if let Error::Unknown(_) = error {
+                    self.plan.doubtful();
+                }
+                Settled::Answer(Err(error.into()))
+            }
         };
         // Whoever asked may have gone away; the write stands all the same.
         let _ = self.sender.send(settled);

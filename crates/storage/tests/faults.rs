@@ -10,7 +10,8 @@ use std::sync::{Arc, Mutex};
 use common::{at, deletes, dump, get, put, puts, submit};
 use dayfly_storage::clock::{HandWall, Refused, Step};
 use dayfly_storage::{
-    Backend, Bucket, Disk, Durability, Error, Local, LocalOptions, Memory, Result, Store, Writes,
+    Backend, Batch, Bucket, Disk, Draft, Durability, Error, Local, LocalOptions, Memory, Plan,
+    Result, Store, View, Writes, commit,
 };
 
 const HERE: Bucket = Bucket(1);
@@ -200,6 +201,65 @@ fn every_job_of_a_failed_group_is_unknown() {
         assert!(matches!(ticket.wait(), Err(Error::Unknown(_))));
     }
     assert!(dump(&store).is_empty());
+}
+
+/// A plan that counts what it is told.
+#[derive(Clone, Default)]
+struct Told {
+    published: Arc<AtomicU32>,
+    doubtful: Arc<AtomicU32>,
+}
+
+impl Plan for Told {
+    type Done = u64;
+    type Refusal = Error;
+
+    fn draft(&self, _: &View<'_>) -> Result<Draft<u64>> {
+        Ok(Draft::new(|stamp, batch: &mut Batch| {
+            batch.put(b"t".to_vec(), "1");
+            stamp.lsn
+        }))
+    }
+
+    fn published(&self, lsn: &u64) {
+        assert_eq!(*lsn, u64::from(self.published.fetch_add(1, SeqCst)) + 1);
+    }
+
+    fn doubtful(&self) {
+        self.doubtful.fetch_add(1, SeqCst);
+    }
+}
+
+#[test]
+fn a_plan_is_told_of_its_commit_when_that_is_published_and_only_then() {
+    for (fault, is_doubtful) in [(Fault::Lost, true), (Fault::Kept, true), (Fault::Refused, false)]
+    {
+        let faulty = Faulty::on(&Disk::default());
+        let options = LocalOptions { manual: true, ..LocalOptions::default() };
+        let store = Local::on(faulty.clone(), options).unwrap();
+        let told = Told::default();
+        let counts = || (told.published.load(SeqCst), told.doubtful.load(SeqCst));
+        let ticket = commit(&store, HERE, told.clone());
+        store.begin_group();
+        assert_eq!(counts(), (0, 0));
+        store.publish_group();
+        assert_eq!(counts(), (1, 0));
+        assert_eq!(ticket.wait(), Ok(1));
+
+        let ticket = commit(&store, HERE, told.clone());
+        store.begin_group();
+        faulty.next(fault);
+        store.publish_group();
+        assert_eq!(counts(), (1, u32::from(is_doubtful)));
+        assert!(ticket.wait().is_err());
+
+        // Nobody waits for this one, and it is told all the same.
+        let alone = Told::default();
+        drop(commit(&store, Bucket(3), alone.clone()));
+        store.begin_group();
+        store.publish_group();
+        assert_eq!(alone.published.load(SeqCst), 1);
+    }
 }
 
 #[test]

@@ -22,20 +22,38 @@ use crate::operation::WriteItem;
 use crate::record::Record;
 use crate::reply::{Place, Reply, Success};
 use crate::scope::Opened;
+use crate::shared::Shared;
 
 /// What writes work with besides the store.
 pub(crate) struct Around {
-    pub(crate) index: Arc<Index>,
-    pub(crate) deadlines: Arc<Deadlines>,
+    index: Arc<Index>,
+    deadlines: Arc<Deadlines>,
     /// Where expired items are counted that writes bury.
-    pub(crate) burials: Arc<Burials>,
+    burials: Arc<Burials>,
 }
 
-/// Reads a write as far as it can be read without looking at the store's
-/// items, and makes the plan for it.
-pub(crate) fn plan(opened: &Opened, write: WriteItem, around: Around) -> Result<WritePlan> {
-    let wanted = vec![Wanted::read(opened, write)?];
-    Ok(WritePlan { container: Arc::clone(&opened.container), wanted, is_atomic: true, around })
+impl Around {
+    pub(crate) fn of(shared: &Shared) -> Around {
+        Around {
+            index: Arc::clone(&shared.index),
+            deadlines: Arc::clone(&shared.deadlines),
+            burials: Arc::clone(&shared.burials),
+        }
+    }
+}
+
+/// Reads writes as far as they can be read without looking at the store's
+/// items, and makes the plan for them. All are in one logical partition, or at least in
+/// one bucket.
+pub(crate) fn plan(
+    opened: &Opened,
+    writes: impl IntoIterator<Item = WriteItem>,
+    is_atomic: bool,
+    around: Around,
+) -> Result<WritePlan> {
+    let wanted = writes.into_iter().map(|write| Wanted::read(opened, write)).collect::<Result<_>>();
+    let container = Arc::clone(&opened.container);
+    Ok(WritePlan { container, wanted: wanted?, is_atomic, around })
 }
 
 /// Writes to items of one bucket, ready to be drafted. There is at least one.
@@ -70,17 +88,6 @@ struct Done {
     dies_at: Option<Second>,
 }
 
-/// Why nothing was written.
-pub(crate) struct Refused {
-    pub(crate) reply: Reply,
-}
-
-impl From<dayfly_storage::Error> for Refused {
-    fn from(error: dayfly_storage::Error) -> Self {
-        Refused { reply: error.into() }
-    }
-}
-
 impl WritePlan {
     pub(crate) fn bucket(&self) -> Bucket {
         self.first().map_or(Bucket(0), |wanted| wanted.act.spot().bucket)
@@ -98,9 +105,8 @@ impl WritePlan {
         }
     }
 
-    fn refuse(&self, view: &View<'_>, error: Error) -> Refused {
-        let reply = Reply::failed(error, Timestamp(view.now())).at(self.place(view.head().lsn));
-        Refused { reply }
+    fn refuse(&self, view: &View<'_>, error: Error) -> Reply {
+        Reply::failed(error, Timestamp(view.now())).at(self.place(view.head().lsn))
     }
 
     /// What becomes of each write.
@@ -123,9 +129,9 @@ impl WritePlan {
 
 impl Plan for WritePlan {
     type Done = Written;
-    type Refusal = Refused;
+    type Refusal = Reply;
 
-    fn draft(&self, view: &View<'_>) -> Result<Draft<Written>, Refused> {
+    fn draft(&self, view: &View<'_>) -> Result<Draft<Written>, Reply> {
         let decisions = self.decide(view).map_err(|error| self.refuse(view, error))?;
         let made = || decisions.iter().flatten();
         let valid_before = made().map(|decision| decision.valid_before).min();
@@ -160,6 +166,11 @@ impl Plan for WritePlan {
             self.around.deadlines.tell(self.bucket(), at);
         }
         self.around.burials.buried(self.bucket(), written.buried);
+    }
+
+    /// What it made may be there, and die: the purge looks for itself.
+    fn doubtful(&self) {
+        self.around.deadlines.look_at(self.bucket());
     }
 }
 
@@ -205,16 +216,23 @@ impl Decided {
 
 impl Written {
     /// The answer to the one write of a plan, as clients see it.
-    pub(crate) fn into_reply(mut self) -> Reply {
-        let nothing = || Err(Error::new(ErrorKind::Internal, "A plan without a write."));
-        let reply = match self.outcomes.pop().unwrap_or_else(nothing) {
-            Ok(done) => {
-                let charge_ru = done.charge_ru;
-                Reply::ok(self.shown(&done), self.now, charge_ru)
-            }
+    pub(crate) fn into_reply(self) -> Reply {
+        let nothing = || Error::new(ErrorKind::Internal, "A plan without a write.").into();
+        self.into_replies().pop().unwrap_or_else(nothing)
+    }
+
+    /// The answer to each write of a plan.
+    pub(crate) fn into_replies(mut self) -> Vec<Reply> {
+        let outcomes = std::mem::take(&mut self.outcomes).into_iter();
+        outcomes.map(|outcome| self.reply(outcome)).collect()
+    }
+
+    fn reply(&self, outcome: Result<Done>) -> Reply {
+        match outcome {
+            Ok(done) => Reply::ok(self.shown(&done), self.now, done.charge_ru),
             Err(error) => Reply::failed(error, self.now),
-        };
-        reply.at(self.place)
+        }
+        .at(self.place.clone())
     }
 
     fn shown(&self, done: &Done) -> Success {

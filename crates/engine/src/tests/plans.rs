@@ -1,0 +1,196 @@
+//! Several writes in one commit: each sees what those before it did, and together they are
+//! what they would be one after the other.
+
+use dayfly_model::ErrorKind;
+use dayfly_storage::commit_returning;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::server::{Kind, Server, at, partition_key, text};
+use crate::items::{self, Around};
+use crate::operation::{Act, Condition, Indexing, Part, WriteItem};
+use crate::version;
+
+/// How a plan ended: the status of each write, or why none was made.
+type Outcome = Result<Vec<Result<u16, ErrorKind>>, ErrorKind>;
+
+impl Server {
+    fn commit(&self, acts: Vec<Act>, is_atomic: bool) -> Outcome {
+        let shared = &self.engine().shared;
+        let part = Part::of(Some(partition_key("x")));
+        let opened = shared.enter_part(&at(), &part).unwrap();
+        let writes = acts.into_iter().map(|act| WriteItem {
+            at: at(),
+            act,
+            partition_key: Some(partition_key("x")),
+            condition: Condition::default(),
+            minimal: false,
+            indexing: Indexing::default(),
+        });
+        let plan = items::plan(&opened, writes, is_atomic, Around::of(shared)).unwrap();
+        let bucket = plan.bucket();
+        match commit_returning(&shared.store, bucket, plan).wait() {
+            Ok(written) => Ok(written
+                .into_replies()
+                .into_iter()
+                .map(|reply| reply.outcome.map(|done| done.status).map_err(|error| error.kind))
+                .collect()),
+            Err(refusal) => Err(refusal.outcome.unwrap_err().kind),
+        }
+    }
+}
+
+fn item(id: &str, n: u8) -> Value {
+    json!({"id": id, "pk": "x", "email": n % 3, "n": n})
+}
+
+fn create(id: &str, n: u8) -> Act {
+    Act::Create(text(&item(id, n)))
+}
+
+fn upsert(id: &str, n: u8) -> Act {
+    Act::Upsert(text(&item(id, n)))
+}
+
+/// A replace of the item `id`, which is called `new` from then on.
+fn replace(id: &str, new: &str, n: u8) -> Act {
+    Act::Replace(id.to_owned(), text(&item(new, n)))
+}
+
+fn delete(id: &str) -> Act {
+    Act::Delete(id.to_owned())
+}
+
+#[test]
+fn each_write_of_a_commit_sees_those_before_it() {
+    let mut server = Server::new(Kind::Memory { slices: 1 });
+    server.make_container(Some(100), &[]);
+    let acts = vec![
+        create("a", 1),
+        replace("a", "a", 2),
+        delete("a"),
+        create("a", 3),
+        upsert("b", 4),
+        replace("b", "c", 5),
+        upsert("b", 6),
+    ];
+    let before = server.commits();
+    assert_eq!(server.commit(acts, true), Ok([201, 200, 204, 201, 201, 200, 201].map(Ok).to_vec()));
+    assert_eq!(server.commits(), before + 1);
+    server.check();
+
+    let read = |id: &str| server.read(id, "x").unwrap();
+    assert_eq!([&read("a")["n"], &read("b")["n"], &read("c")["n"]], [3, 6, 5]);
+    // One commit, one second, and a place of its own for each version.
+    let etags = ["a", "b", "c"].map(|id| read(id)["_etag"].to_string());
+    let ordinals = etags.map(|etag| etag.trim_matches(['"', '\\']).chars().last().unwrap());
+    assert_eq!(ordinals, ['4', '7', '6']);
+    assert!(["a", "b", "c"].iter().all(|id| read(id)["_ts"] == 1000));
+    assert_eq!(server.listed(), 3);
+}
+
+#[test]
+fn a_refused_write_refuses_all_of_an_atomic_plan_and_itself_of_another() {
+    let acts = || vec![create("a", 1), create("b", 1), create("c", 2)];
+    let mut server = Server::new(Kind::Memory { slices: 1 });
+    server.make_container(None, &["/email"]);
+    let (dump, commits) = (server.dump(), server.commits());
+    assert_eq!(server.commit(acts(), true), Err(ErrorKind::Conflict));
+    assert_eq!((server.dump(), server.commits()), (dump, commits), "nothing is written");
+
+    let outcome = server.commit(acts(), false);
+    assert_eq!(outcome, Ok(vec![Ok(201), Err(ErrorKind::Conflict), Ok(201)]));
+    assert_eq!(server.listed(), 2);
+    server.check();
+}
+
+#[test]
+fn a_unique_key_goes_from_one_item_to_the_next_within_a_commit() {
+    let mut server = Server::new(Kind::Memory { slices: 1 });
+    server.make_container(Some(10), &["/email"]);
+    server.create(item("dead", 1)).unwrap();
+    server.clock(1010);
+    let acts =
+        vec![create("a", 1), replace("a", "a", 2), create("b", 1), delete("b"), create("c", 1)];
+    assert_eq!(server.commit(acts, true), Ok([201, 200, 201, 204, 201].map(Ok).to_vec()));
+    server.check();
+    assert_eq!(server.commit(vec![create("d", 1)], true), Err(ErrorKind::Conflict));
+    // The one that had expired was buried, and is counted once.
+    assert_eq!(server.engine().container_figures(1).unwrap().containers[0].expired, 1);
+    assert_eq!(server.stored_items(), 2);
+}
+
+#[test]
+fn the_purge_knows_when_the_items_of_a_commit_die() {
+    let mut server = Server::new(Kind::Memory { slices: 1 });
+    server.make_container(Some(-1), &[]);
+    server.turns();
+    let dying = |id: &str, ttl: u64| Act::Create(text(&json!({"id": id, "pk": "x", "ttl": ttl})));
+    server.commit(vec![dying("a", 50), dying("b", 20), dying("c", 90)], true).unwrap();
+    assert_eq!(server.engine().shared.deadlines.waiting().0, Some(1020));
+    server.clock(1050);
+    assert_eq!(server.turns(), 2);
+    server.check();
+}
+
+fn acts() -> impl Strategy<Value = Vec<(u8, u8, u8, u8)>> {
+    prop::collection::vec((0..4u8, 0..3u8, 0..3u8, any::<u8>()), 1..12)
+}
+
+fn act((kind, id, other, n): (u8, u8, u8, u8)) -> Act {
+    let (id, other) = (["a", "b", "c"][usize::from(id)], ["a", "b", "c"][usize::from(other)]);
+    match kind {
+        0 => create(id, n),
+        1 => upsert(id, n),
+        2 => replace(id, other, n),
+        _ => delete(id),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    /// Whether in one commit or one by one: the same answers, and the same items.
+    #[test]
+    fn a_commit_of_many_is_the_same_as_many_commits(
+        before in acts(),
+        during in acts(),
+        is_unique in any::<bool>(),
+        expired in any::<bool>(),
+    ) {
+        let unique: &[&str] = if is_unique { &["/email"] } else { &[] };
+        let [mut together, mut single] = [0, 1].map(|_| Server::new(Kind::Memory { slices: 1 }));
+        for server in [&mut together, &mut single] {
+            server.make_container(Some(10), unique);
+            server.commit(before.iter().copied().map(act).collect(), false).unwrap();
+            server.clock(if expired { 1010 } else { 1001 });
+        }
+        let outcome = together.commit(during.iter().copied().map(act).collect(), false).unwrap();
+        let one_by_one: Vec<_> = during
+            .iter()
+            .map(|step| {
+                let outcome = single.commit(vec![act(*step)], true);
+                outcome.and_then(|mut done| done.remove(0))
+            })
+            .collect();
+        prop_assert_eq!(outcome, one_by_one);
+        for id in ["a", "b", "c"] {
+            let read = |server: &Server| server.read(id, "x").map(|item| item["n"].clone());
+            prop_assert_eq!(read(&together), read(&single));
+        }
+        together.check();
+        prop_assert_eq!(together.listed(), single.listed());
+        // Everything dies, and nothing is left behind.
+        together.clock(5000);
+        together.purge();
+        prop_assert_eq!(together.stored_items(), 0);
+        together.check();
+    }
+}
+
+#[test]
+fn versions_of_a_commit_are_in_the_order_of_its_writes() {
+    let stamp = dayfly_storage::Stamp { lsn: 7, ts: 1, opened: 1 };
+    assert!(version::version(stamp, 1) < version::version(stamp, 2));
+    assert_eq!(version::lsn_of(version::version(stamp, 4095)), 7);
+}
