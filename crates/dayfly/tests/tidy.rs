@@ -74,3 +74,101 @@ fn every_setting_is_in_the_readme() {
         assert!(readme.contains(variable), "README.md does not mention {variable}");
     }
 }
+
+/// The modules of a crate in the order of the page: each uses only those before it.
+#[test]
+fn the_arrows_within_a_crate_go_one_way() {
+    let page = read("ARCHITECTURE.md");
+    for name in ["model", "storage", "sql", "engine", "api", "dayfly"] {
+        let order = printed_order(&page, name);
+        let source = root().join("crates").join(name).join("src");
+        let mut modules: Vec<String> = module_names(&source);
+        modules.sort_unstable();
+        let mut printed = order.clone();
+        printed.sort_unstable();
+        assert_eq!(printed, modules, "ARCHITECTURE.md does not have the modules of {name}");
+        let place = |module: &str| order.iter().position(|known| known == module);
+        for module in &modules {
+            for used in used_by(&source, module) {
+                assert!(
+                    place(&used) <= place(module) || !order.contains(&used),
+                    "{name}: `{module}` uses `{used}`, which comes after it in ARCHITECTURE.md"
+                );
+            }
+        }
+    }
+}
+
+/// The words of the paragraph that begins with `` `name`: ``.
+fn printed_order(page: &str, name: &str) -> Vec<String> {
+    let start = format!("- `{name}`: ");
+    let (_, rest) = page.split_once(&start).unwrap_or_else(|| panic!("no order of {name}"));
+    let words = rest.split("\n-").next().unwrap().split("\n\n").next().unwrap();
+    words.split([',', ' ', '\n', '.']).filter(|word| !word.is_empty()).map(str::to_owned).collect()
+}
+
+fn module_names(source: &Path) -> Vec<String> {
+    let names = fs::read_dir(source).unwrap().map(|entry| entry.unwrap().path());
+    let names = names.filter(|path| path.is_dir() || path.extension().is_some_and(|e| e == "rs"));
+    let mut names: Vec<String> =
+        names.map(|path| path.file_stem().unwrap().to_string_lossy().into_owned()).collect();
+    names.sort_unstable();
+    names.dedup();
+    names.retain(|name| !["lib", "main", "tests"].contains(&name.as_str()));
+    names
+}
+
+/// The modules of the same crate that the files of one name, but for their tests.
+fn used_by(source: &Path, module: &str) -> Vec<String> {
+    let mut files = vec![source.join(format!("{module}.rs"))];
+    let mut folders = vec![source.join(module)];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten() {
+            let path = entry.unwrap().path();
+            match path.file_stem().unwrap().to_str() {
+                Some(name) if name.ends_with("tests") => {}
+                _ if path.is_dir() => folders.push(path),
+                _ => files.push(path),
+            }
+        }
+    }
+    let texts = files.iter().filter_map(|file| fs::read_to_string(file).ok());
+    let mut used: Vec<String> = texts.flat_map(|text| named(&text)).collect();
+    used.sort_unstable();
+    used.dedup();
+    used.retain(|name| name != module);
+    used
+}
+
+/// What follows each `crate::`, also within braces.
+fn named(text: &str) -> Vec<String> {
+    let text = text.split("#[cfg(test)]\nmod tests").next().unwrap();
+    let lines = text.lines().map(|line| line.split("//").next().unwrap());
+    let text = lines.collect::<Vec<_>>().join("\n");
+    let mut names = Vec::new();
+    for rest in text.split("crate::").skip(1) {
+        let word = |text: &str| {
+            text.trim().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>()
+        };
+        let Some(group) = rest.strip_prefix('{') else {
+            names.push(word(rest));
+            continue;
+        };
+        let (mut depth, mut start) = (0, 0);
+        for (at, c) in group.char_indices() {
+            match c {
+                '{' => depth += 1,
+                '}' if depth > 0 => depth -= 1,
+                ',' | '}' if depth == 0 => {
+                    names.push(word(&group[start..at]));
+                    start = at + 1;
+                    if c == '}' {
+                        break;
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    names
+}

@@ -80,10 +80,12 @@ pub(crate) struct ContainerRecord {
     pub(crate) delayed: Option<Delayed>,
     /// Grows with every change of the definition.
     pub(crate) epoch: u64,
-    /// How many buckets it has.
-    pub(crate) slices: usize,
-    /// How many partition key ranges clients see.
-    pub(crate) ranges: usize,
+    /// Where each of its buckets but the first begins. Fixed when it is made.
+    pub(crate) slices: Vec<Epk>,
+    /// The partition key ranges that clients see, in their order.
+    pub(crate) ranges: Vec<RangeRecord>,
+    /// Grows with every change of the ranges.
+    pub(crate) ranges_version: u64,
     pub(crate) ts: u64,
     pub(crate) version: u64,
     pub(crate) opened: u32,
@@ -119,7 +121,7 @@ impl ContainerRecord {
 
     pub(crate) fn buckets(&self) -> impl Iterator<Item = Bucket> + use<> {
         let number = self.number;
-        (0..self.slices).map(move |slice| keys::bucket(number, slice))
+        (0..=self.slices.len()).map(move |slice| keys::bucket(number, slice))
     }
 
     /// Takes the container out of the catalog, and notes its buckets for the
@@ -146,13 +148,54 @@ impl ContainerRecord {
     }
 }
 
+/// A partition key range, as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RangeRecord {
+    /// Never given to another range of the container.
+    pub(crate) id: u32,
+    pub(crate) min: Epk,
+    /// `None`: up to the end.
+    pub(crate) max: Option<Epk>,
+    /// The ranges that it came from, oldest first.
+    pub(crate) parents: Vec<u32>,
+}
+
+/// The ranges of a new container, which cut the space of keys into equal parts.
+pub(crate) fn equal_ranges(definition: &ContainerDefinition, count: usize) -> Vec<RangeRecord> {
+    let mut mins = vec![Epk(Vec::new())];
+    mins.extend(epk::boundaries(&definition.partition_key, count));
+    let maxs = mins.iter().skip(1).cloned().map(Some).chain([None]);
+    let ranges = mins.iter().cloned().zip(maxs).zip(0..);
+    ranges.map(|((min, max), id)| RangeRecord { id, min, max, parents: Vec::new() }).collect()
+}
+
+/// Where each of so many buckets but the first begins: always where a range begins, so
+/// that a range lies in one bucket and has its order.
+pub(crate) fn slice_starts(ranges: &[RangeRecord], slices: usize) -> Vec<Epk> {
+    (1..slices)
+        .filter_map(|slice| ranges.get((slice * ranges.len()).div_ceil(slices)))
+        .map(|range| range.min.clone())
+        .collect()
+}
+
 /// A partition key range that clients see.
 #[derive(Clone, Debug)]
 pub(crate) struct Range {
+    pub(crate) number: u32,
     pub(crate) id: Arc<str>,
     pub(crate) min: Epk,
     /// `None`: up to the end.
     pub(crate) max: Option<Epk>,
+    /// The ids of the ranges that it came from.
+    pub(crate) parents: Vec<String>,
+}
+
+impl Range {
+    fn of(record: &RangeRecord) -> Range {
+        let RangeRecord { id, min, max, parents } = record.clone();
+        let parents = parents.iter().map(u32::to_string).collect();
+        Range { number: id, id: id.to_string().into(), min, max, parents }
+    }
 }
 
 /// A container, ready to be used.
@@ -171,8 +214,6 @@ pub(crate) struct Container {
     pub(crate) self_link: String,
     pub(crate) record: ContainerRecord,
     pub(crate) ranges: Vec<Range>,
-    /// Where each bucket but the first starts.
-    slices: Vec<Epk>,
     /// The computed properties, when a query has asked for them.
     computed: OnceLock<Computed>,
 }
@@ -182,7 +223,6 @@ impl Container {
         let definition = &record.definition;
         let rid = ContainerRid { database: database.number, container: record.number };
         let rid_text: Arc<str> = rid.encode().into();
-        let ranges = ranges(epk::boundaries(&definition.partition_key, record.ranges));
         Container {
             number: record.number,
             rid,
@@ -191,8 +231,7 @@ impl Container {
             rid_text,
             names: format!("dbs/{}/colls/{}", database.id, definition.id).into(),
             owner: database.place(),
-            slices: slices(&ranges, record.slices),
-            ranges,
+            ranges: record.ranges.iter().map(Range::of).collect(),
             record,
             computed: OnceLock::new(),
         }
@@ -224,12 +263,24 @@ impl Container {
 
     /// All buckets, in the order of what they hold.
     pub(crate) fn buckets(&self) -> impl Iterator<Item = Bucket> {
-        (0..self.record.slices).map(|slice| keys::bucket(self.number, slice))
+        self.record.buckets()
+    }
+
+    /// The buckets that hold something between two points of the space of keys.
+    pub(crate) fn buckets_between(
+        &self,
+        min: &Epk,
+        max: Option<&Epk>,
+    ) -> impl Iterator<Item = Bucket> {
+        let starts = &self.record.slices;
+        let first = starts.partition_point(|start| start.0 <= min.0);
+        let last = max.map_or(starts.len(), |max| starts.partition_point(|start| start.0 < max.0));
+        (first..=last).map(|slice| keys::bucket(self.number, slice))
     }
 
     /// The bucket of a logical partition.
     pub(crate) fn bucket(&self, epk: &Epk) -> Bucket {
-        let slice = self.slices.partition_point(|start| start.0 <= epk.0);
+        let slice = self.record.slices.partition_point(|start| start.0 <= epk.0);
         keys::bucket(self.number, slice)
     }
 
@@ -299,26 +350,6 @@ fn hide_kinds(body: &mut Map<String, Value>) {
             path.shift_remove("indexes");
         }
     }
-}
-
-fn ranges(starts: Vec<Epk>) -> Vec<Range> {
-    let mut mins = vec![Epk(Vec::new())];
-    mins.extend(starts);
-    let maxs = mins.iter().skip(1).cloned().map(Some).chain([None]);
-    mins.iter()
-        .zip(maxs)
-        .enumerate()
-        .map(|(id, (min, max))| Range { id: id.to_string().into(), min: min.clone(), max })
-        .collect()
-}
-
-/// Where each bucket but the first starts: always where a range starts, so
-/// that a range lies in one bucket and has its order.
-fn slices(ranges: &[Range], slices: usize) -> Vec<Epk> {
-    (1..slices)
-        .filter_map(|slice| ranges.get((slice * ranges.len()).div_ceil(slices)))
-        .map(|range| range.min.clone())
-        .collect()
 }
 
 /// The last numbers given out. They are never given out again.

@@ -54,14 +54,17 @@ pub(crate) fn create(
         let throughput = throughput.or((!shared).then_some(THROUGHPUT_DEFAULT));
         check_throughput(&definition, throughput)?;
         let slices = clerk.slices();
+        let count = throughput.map_or(1, Throughput::ranges).max(slices);
+        let ranges = catalog::equal_ranges(&definition, count);
         let record = ContainerRecord {
             database: owner.value.number,
             number: clerk.next_container(),
             definition,
             delayed: None,
             epoch: 1,
-            slices,
-            ranges: throughput.map_or(1, Throughput::ranges).max(slices),
+            slices: catalog::slice_starts(&ranges, slices),
+            ranges,
+            ranges_version: 1,
             ts: 0,
             version: 0,
             opened: 0,
@@ -156,7 +159,7 @@ fn look(
     if wishes.statistics
         && let Some(members) = body.as_object_mut()
     {
-        let statistics = statistics::of_ranges(snapshot, container)?;
+        let statistics = statistics::of_ranges(snapshot, container, opened.limits.counted_items)?;
         members.insert("statistics".to_owned(), statistics);
     }
     let mut success = success(container, 200, body);

@@ -80,7 +80,7 @@ use crate::purge::Purge;
 pub use crate::purge::{LAG_SECONDS, Lag, PurgeFigures, PurgeState, PurgeStatus};
 use crate::reply::{Reply, Success, stopped, storage_failed};
 use crate::scope::Opened;
-pub use crate::settings::{EngineSettings, QuerySteps};
+pub use crate::settings::{EngineSettings, QueryLimits, QuerySteps};
 use crate::shared::Shared;
 use crate::workers::Worker;
 

@@ -26,8 +26,9 @@ pub(crate) fn segments(container: &Container, part: &Part) -> Result<Vec<(Bucket
         let keys = Partition::new(&epk, &key.canonical()).items();
         return Ok(inside.then(|| (container.bucket(&epk), keys)).into_iter().collect());
     }
-    let keys = keys::items_between(&interval.min, interval.max.as_ref());
-    Ok(container.buckets().map(|bucket| (bucket, keys.clone())).collect())
+    let (min, max) = (&interval.min, interval.max.as_ref());
+    let keys = keys::items_between(min, max);
+    Ok(container.buckets_between(min, max).map(|bucket| (bucket, keys.clone())).collect())
 }
 
 /// The ranges that a part of a container touches: that of its partition key if it has

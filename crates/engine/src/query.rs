@@ -66,10 +66,6 @@ use crate::shared::Shared;
 /// The largest page, in bytes of JSON.
 const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// How many items a page looks at that can end before it is full. Few in tests, so
-/// that pages do.
-const LOOK_MAX: u64 = if cfg!(test) { 60 } else { 50_000 };
-
 /// Shows the items that a query asks for.
 pub(crate) fn items(
     shared: &Shared,
@@ -247,7 +243,8 @@ fn look(
         // What it took to find the first item, it would take again.
         let so_far = (access.looked().keys, steps.made());
         let (looked_first, made_first) = *found_first.get_or_insert(so_far);
-        let tired = so_far.0 - looked_first > LOOK_MAX || so_far.1 - made_first > steps_max;
+        let tired =
+            so_far.0 - looked_first > opened.limits.page_looks || so_far.1 - made_first > steps_max;
         if tired && streams {
             page.cut();
             next = at;

@@ -33,9 +33,9 @@ pub(crate) fn all(opened: &Opened) -> Vec<Value> {
     ranges_json(opened, &etag(&opened.container))
 }
 
-/// The ranges are fixed when the container is made.
+/// Changes with the ranges, and only then.
 fn etag(container: &Container) -> String {
-    version::etag(0, container.record.number, 1)
+    version::etag(0, container.record.number, container.record.ranges_version)
 }
 
 /// The partition key ranges of a container, as clients see them.
@@ -43,9 +43,11 @@ fn ranges_json(opened: &Opened, etag: &str) -> Vec<Value> {
     let container = &opened.container;
     let count = u32::try_from(container.ranges.len()).unwrap_or(u32::MAX);
     let fraction = 1.0 / f64::from(count.max(1));
-    (0u64..)
-        .zip(&container.ranges)
-        .map(|(number, range)| {
+    container
+        .ranges
+        .iter()
+        .map(|range| {
+            let number = u64::from(range.number);
             let rid = RangeRid { container: container.rid, range: number }.encode();
             json!({
                 "id": &*range.id,
@@ -59,7 +61,7 @@ fn ranges_json(opened: &Opened, etag: &str) -> Vec<Value> {
                 "ridPrefix": number,
                 "throughputFraction": fraction,
                 "status": "online",
-                "parents": [],
+                "parents": range.parents,
                 "ownedArchivalPKRangeIds": [],
             })
         })

@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use dayfly_model::session::{self, Seen};
 use dayfly_model::{Error, ErrorKind, Result, Timestamp};
-use dayfly_storage::Snapshot;
+use dayfly_storage::{Bucket, Direction, Snapshot};
 
 use crate::catalog::{self, Container};
+use crate::index::walk::{Entries, Stretch};
 use crate::operation::{ContainerScope, Part};
 use crate::parts::{self, Touched};
-use crate::reply::{Place, Reply};
+use crate::reply::{Place, Reply, storage_failed};
+use crate::settings::QueryLimits;
 use crate::shared::Shared;
 
 /// A container, opened for one request.
@@ -19,6 +21,8 @@ pub(crate) struct Opened {
     /// Named by RID, so its items are too.
     pub(crate) by_rid: bool,
     session: Vec<Seen>,
+    /// How much a query looks at.
+    pub(crate) limits: QueryLimits,
 }
 
 impl Opened {
@@ -38,6 +42,17 @@ impl Opened {
             self.session = session::parse(token)?;
         }
         Ok(())
+    }
+
+    /// A walk over the entries of a stretch, in one of the container's buckets.
+    pub(crate) fn entries(
+        &self,
+        bucket: Bucket,
+        stretch: &Stretch,
+        direction: Direction,
+    ) -> Result<Entries<'_>> {
+        Entries::new(&*self.snapshot, bucket, stretch, direction, &self.limits)
+            .map_err(storage_failed)
     }
 
     /// The ranges that a part touches.
@@ -129,6 +144,7 @@ impl Shared {
                 container: found.value,
                 by_rid: found.by_rid,
                 session: Vec::new(),
+                limits: self.settings.query_limits,
                 snapshot,
             }),
             Err(error) => Err(Reply::failed(error, catalog::now(&*snapshot))),

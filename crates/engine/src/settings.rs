@@ -16,6 +16,8 @@ pub struct EngineSettings {
     pub lenient_order_by: bool,
     /// How much work queries may make.
     pub query_steps: QuerySteps,
+    /// How much they look at before they go another way.
+    pub query_limits: QueryLimits,
     /// Whether one request may remove everything: what is here is for tests.
     pub resettable: bool,
 }
@@ -29,6 +31,7 @@ impl Default for EngineSettings {
             change_guard_percent: None,
             lenient_order_by: false,
             query_steps: QuerySteps::USUAL,
+            query_limits: QueryLimits::USUAL,
             resettable: false,
         }
     }
@@ -49,4 +52,66 @@ pub struct QuerySteps {
 impl QuerySteps {
     /// The usual: about 2 ms, a second, and a minute or two.
     pub const USUAL: QuerySteps = QuerySteps { quick: 10_000, page: 5_000_000, whole: 500_000_000 };
+}
+
+/// How much a query looks at, at most, before it ends a page or goes another way. No
+/// answer depends on any of these, only what it costs.
+#[derive(Clone, Copy, Debug)]
+pub struct QueryLimits {
+    /// How many items a page looks at that can end before it is full.
+    pub page_looks: u64,
+    /// No more items than this are read without an index.
+    pub few_items: u64,
+    /// Past no more dead ones than this.
+    pub few_dead: u64,
+    /// Up to this many items are sorted in memory although an index has the order.
+    pub sorted_items: usize,
+    /// Up to so many entries of a range and of a partition it is asked who has fewer,
+    /// one after the other.
+    pub probes: [usize; 4],
+    /// How many items a range may name when it is one of several alternatives.
+    pub listed_items: usize,
+    /// How many entries of other partitions a count goes past, before it is quicker to
+    /// read the items.
+    pub other_entries: u64,
+    /// How many items of one second are read at once, to begin with.
+    pub second_chunk: usize,
+    /// How many items of one second are held at once.
+    pub second_held: usize,
+    /// As many dead entries in a row are worth to be known.
+    pub dead_run: usize,
+    /// How many items are counted one by one for the statistics of a container.
+    pub counted_items: u64,
+}
+
+impl QueryLimits {
+    /// Those that are shipped.
+    pub const USUAL: QueryLimits = QueryLimits {
+        page_looks: 50_000,
+        few_items: 16,
+        few_dead: 64,
+        sorted_items: 1_000,
+        probes: [64, 256, 1_024, 4_096],
+        listed_items: 100_000,
+        other_entries: 1_000,
+        second_chunk: 64,
+        second_held: 50_000,
+        dead_run: 64,
+        counted_items: 20_000,
+    };
+
+    /// So small that every way is taken with a few dozen items.
+    pub const SMALL: QueryLimits = QueryLimits {
+        page_looks: 60,
+        few_items: 6,
+        few_dead: 12,
+        sorted_items: 10,
+        probes: [2, 4, 8, 16],
+        listed_items: 40,
+        other_entries: 5,
+        second_chunk: 3,
+        second_held: 4,
+        dead_run: 2,
+        counted_items: 60,
+    };
 }

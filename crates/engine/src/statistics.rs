@@ -16,20 +16,21 @@ use crate::record::Seen;
 use crate::reply::{Count, storage_failed};
 use crate::standing;
 
-/// How many items are counted one by one for one answer.
-const COUNTED_MAX: u64 = if cfg!(test) { 60 } else { 20_000 };
-
 /// How many are read at once.
 const CHUNK: usize = 64;
 
-/// The `statistics` of a container: the ranges in their order.
-pub(crate) fn of_ranges(snapshot: &dyn Snapshot, container: &Container) -> Result<Value> {
-    let mut budget = COUNTED_MAX;
+/// The `statistics` of a container: the ranges in their order. So many items are counted
+/// one by one.
+pub(crate) fn of_ranges(
+    snapshot: &dyn Snapshot,
+    container: &Container,
+    mut counted_max: u64,
+) -> Result<Value> {
     let mut told = Vec::with_capacity(container.ranges.len());
     for bucket in container.buckets() {
         let is_inside = |range: &&Range| container.bucket(&range.min) == bucket;
         let ranges: Vec<_> = container.ranges.iter().filter(is_inside).collect();
-        let counts = counts(snapshot, bucket, &ranges, &mut budget).map_err(storage_failed)?;
+        let counts = counts(snapshot, bucket, &ranges, &mut counted_max).map_err(storage_failed)?;
         told.extend(ranges.into_iter().zip(counts).map(|(range, count)| tell(range, count)));
     }
     Ok(Value::Array(told))

@@ -23,21 +23,23 @@ use serde_json::json;
 
 use self::server::{Kind, Server};
 use self::watched::Landed;
-use crate::catalog::ContainerRecord;
+use crate::catalog::{self, ContainerRecord};
 use crate::check::Recount;
 use crate::keys;
 
 /// A container's record, for tests that need some.
 pub(crate) fn container_record() -> ContainerRecord {
     let definition = br#"{"id":"c","partitionKey":{"paths":["/pk"]}}"#;
+    let definition = dayfly_model::container::parse(definition, false).unwrap();
     ContainerRecord {
         database: 1,
         number: 1,
-        definition: dayfly_model::container::parse(definition, false).unwrap(),
+        ranges: catalog::equal_ranges(&definition, 1),
+        ranges_version: 1,
+        definition,
         delayed: None,
         epoch: 1,
-        slices: 1,
-        ranges: 1,
+        slices: Vec::new(),
         ts: 1,
         version: 1,
         opened: 1,

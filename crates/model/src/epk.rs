@@ -25,12 +25,29 @@ mod hash;
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::{Error, Result};
 use crate::partition_key::{Kind, PartitionKey, PartitionKeyDefinition, Version};
 
-/// A point of the hash space.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// A point of the hash space. As text, it is spelled in hex digits.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub struct Epk(pub Vec<u8>);
+
+impl From<Epk> for String {
+    fn from(epk: Epk) -> String {
+        epk.to_hex()
+    }
+}
+
+impl TryFrom<String> for Epk {
+    type Error = Error;
+
+    fn try_from(text: String) -> Result<Epk> {
+        parse_hex(&text)
+    }
+}
 
 /// How many hex digits are read at most: more than any key has.
 const HEX_MAX: usize = 1024;

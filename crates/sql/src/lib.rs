@@ -17,7 +17,6 @@
 //! (`findings.rs`), with codes and places in the text (`error.rs`). A tree is written
 //! as text again by `print.rs`.
 
-mod computed;
 mod error;
 mod expression;
 mod findings;
@@ -35,8 +34,8 @@ mod walk;
 #[cfg(test)]
 mod tests;
 
-pub use computed::Computed;
 pub use error::SyntaxError;
 pub use names::check;
 pub use parse::{DEPTH_MAX, TEXT_MAX, parse};
 pub use request::{Boundary, Parameters, Request};
+pub use run::Computed;

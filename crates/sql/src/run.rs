@@ -23,6 +23,7 @@
 mod aggregate;
 mod budget;
 mod compile;
+mod computed;
 mod distinct;
 mod evaluate;
 mod extract;
@@ -40,6 +41,7 @@ mod values;
 use dayfly_model::value::Value;
 
 pub use self::budget::{Free, LOOK_EVERY, Leash, Steps};
+pub use self::computed::Computed;
 pub use self::page::{Added, Finished, Held, Holds, Limits, Page, Resume};
 pub use self::place::{After, SortPlace};
 pub use self::program::{OrderKey, Program, Style};

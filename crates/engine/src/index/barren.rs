@@ -7,8 +7,7 @@
 
 use dayfly_storage::{Bucket, Direction, KeyRange, Snapshot};
 
-/// As many dead rows in a row are worth to be known.
-const ROWS_MIN: usize = if cfg!(test) { 2 } else { 64 };
+use crate::settings::QueryLimits;
 
 /// What a walk has passed since it last met something alive.
 pub(super) struct Barren<'a> {
@@ -17,11 +16,19 @@ pub(super) struct Barren<'a> {
     direction: Direction,
     passed: Option<KeyRange>,
     rows: usize,
+    /// As many dead rows in a row are worth to be known.
+    rows_min: usize,
 }
 
 impl<'a> Barren<'a> {
-    pub(super) fn new(snapshot: &'a dyn Snapshot, bucket: Bucket, direction: Direction) -> Self {
-        Barren { snapshot, bucket, direction, passed: None, rows: 0 }
+    pub(super) fn new(
+        snapshot: &'a dyn Snapshot,
+        bucket: Bucket,
+        direction: Direction,
+        limits: &QueryLimits,
+    ) -> Self {
+        let rows_min = limits.dead_run;
+        Barren { snapshot, bucket, direction, passed: None, rows: 0, rows_min }
     }
 
     /// The walk has read some rows, after which this much of `before` is left.
@@ -43,7 +50,7 @@ impl<'a> Barren<'a> {
     fn tell(&mut self) {
         let rows = std::mem::take(&mut self.rows);
         if let Some(passed) = self.passed.take()
-            && rows >= ROWS_MIN
+            && rows >= self.rows_min
         {
             self.snapshot.barren(self.bucket, &passed);
         }

@@ -22,14 +22,11 @@ use super::walk::{Looked, Stretch};
 use crate::keys::{self, EntryKind};
 use crate::liveness::Liveness;
 use crate::record::FeedRow;
+use crate::settings::QueryLimits;
 use crate::version;
 
-/// How many rows of a second are read at once, to begin with and at most.
-const CHUNK_MIN: usize = if cfg!(test) { 3 } else { 64 };
+/// How many rows of a second are read at once, at most.
 const CHUNK_MAX: usize = 512;
-
-/// How many rows of a second are held at once.
-const HELD_MAX: usize = if cfg!(test) { 4 } else { 50_000 };
 
 /// The number of the path `/_ts`.
 static PATH: LazyLock<u64> = LazyLock::new(|| path_id(&[Step::Name("_ts")]));
@@ -61,6 +58,10 @@ pub(super) struct Times<'a> {
     /// The second of the last row, as the bytes of an entry.
     second: (Timestamp, Bytes),
     barren: Barren<'a>,
+    /// How many rows of a second are read at once, to begin with.
+    chunk_min: usize,
+    /// How many of them are held at once.
+    held_max: usize,
 }
 
 /// When an item was written, as the bytes of an entry, and its number.
@@ -74,6 +75,7 @@ impl<'a> Times<'a> {
         liveness: Liveness,
         stretch: &Stretch,
         direction: Direction,
+        limits: &QueryLimits,
     ) -> Option<Times<'a>> {
         let is_time = stretch.kind == EntryKind::Value && is_time(stretch.path);
         is_time.then(|| Times {
@@ -87,7 +89,9 @@ impl<'a> Times<'a> {
             after: None,
             ready: VecDeque::new(),
             second: (Timestamp(0), value_of(Timestamp(0))),
-            barren: Barren::new(snapshot, bucket, direction),
+            barren: Barren::new(snapshot, bucket, direction, limits),
+            chunk_min: limits.second_chunk,
+            held_max: limits.second_held,
         })
     }
 
@@ -155,7 +159,7 @@ impl<'a> Times<'a> {
     ) -> Result<usize> {
         let begin = range.clone();
         let (mut is_cut, mut count) = (false, 0);
-        let mut chunk = CHUNK_MIN;
+        let mut chunk = self.chunk_min;
         loop {
             let rows = self.rows(range, chunk)?;
             let here = rows.iter().take_while(|row| row.ts == second).count();
@@ -164,9 +168,9 @@ impl<'a> Times<'a> {
                 self.move_on(range, row.version);
                 self.meet(row, met, looked);
             }
-            if met.len() > HELD_MAX {
+            if met.len() > self.held_max {
                 self.sort(met);
-                met.truncate(HELD_MAX);
+                met.truncate(self.held_max);
                 is_cut = true;
             }
             if here < chunk {

@@ -27,6 +27,7 @@ use crate::keys::{self, EntryKind};
 use crate::liveness::Liveness;
 use crate::lives::{Class, Lives};
 use crate::record::Seen;
+use crate::settings::QueryLimits;
 
 /// Which entries a walk goes over: those whose value is not less than `start`
 /// and less than `end`, as bytes.
@@ -87,13 +88,14 @@ impl<'a> Entries<'a> {
         bucket: Bucket,
         stretch: &Stretch,
         direction: Direction,
+        limits: &QueryLimits,
     ) -> Result<Entries<'a>> {
         let Stretch { kind, path, start, end } = stretch;
         let liveness = Liveness::of(&snapshot.head(bucket), Timestamp(snapshot.now()))?;
         let range = keys::entries(*kind, *path, start, end);
-        let times = Times::new(snapshot, bucket, liveness, stretch, direction);
+        let times = Times::new(snapshot, bucket, liveness, stretch, direction, limits);
         let (has_touched, looked) = (OnceCell::new(), Looked::default());
-        let barren = Barren::new(snapshot, bucket, direction);
+        let barren = Barren::new(snapshot, bucket, direction, limits);
         Ok(Entries {
             snapshot,
             bucket,

@@ -307,8 +307,7 @@ impl<'a> Walk<'a> {
     }
 
     fn entries_of(&self, bucket: Bucket) -> Result<Entries<'a>> {
-        let snapshot = &*self.within.opened.snapshot;
-        Entries::new(snapshot, bucket, &self.stretch, Direction::Forward).map_err(storage_failed)
+        self.within.opened.entries(bucket, &self.stretch, Direction::Forward)
     }
 
     fn looked(&self) -> Looked {

@@ -14,28 +14,11 @@ use super::access::{Scope, Segments};
 use super::choose::{Chooser, stretch};
 use super::numbers::Set;
 use crate::head::State;
-use crate::index::walk::Entries;
 use crate::liveness::Liveness;
 use crate::lives::{Class, Lives};
 use crate::record::Seen;
 use crate::reply::storage_failed;
-
-/// No more items than this are read without an index. Fewer in tests, so that
-/// their partitions have more.
-const FEW: u64 = if cfg!(test) { 6 } else { 16 };
-
-/// Past no more dead ones than this.
-const DEAD_MAX: u64 = if cfg!(test) { 12 } else { 64 };
-
-/// How many items are read at once: one more than are few.
-const CHUNK: usize = if cfg!(test) { 7 } else { 17 };
-
-/// Up to this many items are sorted in memory although an index has the order.
-const SORTED_MAX: usize = if cfg!(test) { 10 } else { 1_000 };
-
-/// Up to so many entries of a range and of a partition it is asked who has fewer,
-/// one after the other.
-const PROBES: [usize; 4] = if cfg!(test) { [2, 4, 8, 16] } else { [64, 256, 1_024, 4_096] };
+use crate::settings::QueryLimits;
 
 /// How many times as many entries are looked at as are asked for, if some are dead.
 const LOOKED_FACTOR: usize = 8;
@@ -54,8 +37,8 @@ struct Met {
 }
 
 impl Met {
-    fn is_few(self) -> bool {
-        self.alive <= FEW && self.dead <= DEAD_MAX
+    fn is_few(self, limits: &QueryLimits) -> bool {
+        self.alive <= limits.few_items && self.dead <= limits.few_dead
     }
 }
 
@@ -69,7 +52,7 @@ impl Chooser<'_> {
             } else {
                 self.meet_some(*bucket, scope, &mut met)?;
             }
-            if !met.is_few() {
+            if !met.is_few(&self.opened.limits) {
                 return Ok(false);
             }
         }
@@ -82,10 +65,11 @@ impl Chooser<'_> {
         let snapshot = &*self.opened.snapshot;
         let get = |key: &[u8]| snapshot.get(bucket, key);
         let lives = Lives::new(&get);
+        let limits = &self.opened.limits;
         let mut items = 0;
         for class in Class::ALL {
             items += lives.all(class).map_err(storage_failed)?.items;
-            if items > FEW + DEAD_MAX {
+            if items > limits.few_items + limits.few_dead {
                 met.alive += items;
                 return Ok(());
             }
@@ -106,13 +90,15 @@ impl Chooser<'_> {
         let snapshot = &*self.opened.snapshot;
         let liveness = Liveness::of(&snapshot.head(bucket), self.opened.now());
         let liveness = liveness.map_err(storage_failed)?;
+        // One more than are few.
+        let chunk = usize::try_from(self.opened.limits.few_items + 1).unwrap_or(usize::MAX);
         for range in &scope.0 {
             let mut range = range.clone();
             loop {
                 let pairs = snapshot
-                    .scan(bucket, &range, Direction::Forward, CHUNK)
+                    .scan(bucket, &range, Direction::Forward, chunk)
                     .map_err(storage_failed)?;
-                let is_end = pairs.len() < CHUNK;
+                let is_end = pairs.len() < chunk;
                 for (key, value) in pairs {
                     match Seen::of(value, &liveness).map_err(storage_failed)? {
                         Seen::Alive(_) => met.alive += 1,
@@ -120,7 +106,7 @@ impl Chooser<'_> {
                     }
                     range.go_behind(&key);
                 }
-                if !met.is_few() {
+                if !met.is_few(&self.opened.limits) {
                     return Ok(());
                 }
                 if is_end {
@@ -135,7 +121,7 @@ impl Chooser<'_> {
     /// The partition may have few, whatever else is sought in it.
     pub(super) fn is_selective(&self, sieve: &Sieve, segments: &Segments) -> Result<bool> {
         match self.set(&self.said.with(sieve), false)? {
-            Some(set) => Ok(self.count(&set, segments, SORTED_MAX)?.is_some()),
+            Some(set) => Ok(self.count(&set, segments, self.opened.limits.sorted_items)?.is_some()),
             None => Ok(false),
         }
     }
@@ -144,7 +130,7 @@ impl Chooser<'_> {
     /// entries; or both have so many that it is better to be sure of an end.
     pub(super) fn is_shorter(&self, range: &Span, segments: &Segments) -> Result<bool> {
         let Some(key) = self.key()? else { return Ok(false) };
-        for limit in PROBES {
+        for limit in self.opened.limits.probes {
             if self.count_of(range, segments, limit)?.is_some() {
                 return Ok(false);
             }
@@ -191,9 +177,7 @@ impl Chooser<'_> {
         let looked_max = (limit * LOOKED_FACTOR) as u64;
         let mut count = 0;
         for (bucket, _) in segments {
-            let snapshot = &*self.opened.snapshot;
-            let mut entries = Entries::new(snapshot, *bucket, &stretch, Direction::Forward)
-                .map_err(storage_failed)?;
+            let mut entries = self.opened.entries(*bucket, &stretch, Direction::Forward)?;
             while let Some(page) = entries.page(limit.min(PAGE)).map_err(storage_failed)? {
                 self.steps.make(1 + page.len() as u64)?;
                 count += page.len();

@@ -26,12 +26,8 @@ use crate::index::walk::{Entries, Entry, Stretch};
 use crate::keys::EntryKind;
 use crate::operation::Part;
 use crate::parts::segments;
-use crate::reply::{QueryFigures, storage_failed};
+use crate::reply::QueryFigures;
 use crate::standing;
-
-/// How many entries of other partitions a count goes past, before it is quicker to
-/// read the items. Few in tests, so that it happens.
-const OTHERS_MAX: u64 = if cfg!(test) { 5 } else { 1000 };
 
 /// How many entries are read at once.
 const CHUNK: usize = 512;
@@ -175,7 +171,8 @@ impl Knower<'_, '_> {
         }
         let end = KeyRange::prefix(&start).end;
         let stretch = Stretch { kind: EntryKind::Value, path: number(&path), start, end };
-        self.entries_meant(&stretch, OTHERS_MAX, figures)
+        let others_max = self.chooser.opened.limits.other_entries;
+        self.entries_meant(&stretch, others_max, figures)
     }
 
     /// How many items are alive in the container, if all of it is meant.
@@ -265,8 +262,7 @@ impl Knower<'_, '_> {
         stretch: &Stretch,
         direction: Direction,
     ) -> Result<Entries<'_>> {
-        Entries::new(&*self.chooser.opened.snapshot, bucket, stretch, direction)
-            .map_err(storage_failed)
+        self.chooser.opened.entries(bucket, stretch, direction)
     }
 
     /// All entries of a path, if it is indexed.

@@ -14,15 +14,11 @@ use dayfly_storage::{Bucket, Direction};
 
 use super::access::{self, Scope, next_alive};
 use super::choose::stretch;
-use crate::index::walk::{Entries, Entry, Looked, Stretch};
+use crate::index::walk::{Entry, Looked, Stretch};
 use crate::keys::ItemKey;
-use crate::reply::storage_failed;
 
 /// How many entries are read at once.
 const CHUNK: usize = 64;
-
-/// How many items a range may name when it is one of several alternatives.
-const LISTED_MAX: usize = if cfg!(test) { 40 } else { 100_000 };
 
 /// A set of items.
 #[derive(Clone, Debug)]
@@ -171,14 +167,13 @@ fn list(
     bucket: Bucket,
     looked: &mut Looked,
 ) -> Result<Option<BTreeMap<u64, ItemKey>>> {
-    let mut entries = Entries::new(&*opened.snapshot, bucket, stretch, Direction::Forward)
-        .map_err(storage_failed)?;
+    let mut entries = opened.entries(bucket, stretch, Direction::Forward)?;
     let mut listed = BTreeMap::new();
     loop {
         let page = next_alive(&mut entries, CHUNK * 8, steps)?;
         let is_end = page.is_empty();
         listed.extend(page.into_iter().map(|entry| (entry.docno, entry.item)));
-        if is_end || listed.len() > LISTED_MAX {
+        if is_end || listed.len() > opened.limits.listed_items {
             *looked += entries.looked;
             return Ok(is_end.then_some(listed));
         }
@@ -215,9 +210,7 @@ impl<'a> Point<'a> {
 
     fn fetch(&mut self, from: u64) -> Result<()> {
         let stretch = &self.stretch;
-        let snapshot = &*self.on.opened.snapshot;
-        let mut entries = Entries::new(snapshot, self.bucket, stretch, Direction::Forward)
-            .map_err(storage_failed)?;
+        let mut entries = self.on.opened.entries(self.bucket, stretch, Direction::Forward)?;
         if let Some(before) = from.checked_sub(1) {
             entries = entries.after(stretch, &stretch.start, before);
         }

@@ -21,7 +21,6 @@ use super::token::Place;
 use crate::index::walk::{Entries, Entry, Looked};
 use crate::keys::ItemKey;
 use crate::record::Record;
-use crate::reply::storage_failed;
 
 /// How many entries are read at once, to begin with and at most.
 const CHUNK_MIN: usize = 16;
@@ -74,9 +73,7 @@ impl<'a> Ordered<'a> {
             if let Some(after) = after {
                 route.start_at(after, program.order());
             }
-            let snapshot = &*opened.snapshot;
-            let mut entries = Entries::new(snapshot, bucket, &route.stretch, route.direction)
-                .map_err(storage_failed)?;
+            let mut entries = opened.entries(bucket, &route.stretch, route.direction)?;
             if let Some((value, docno)) = last {
                 entries = entries.after(&route.stretch, &value, docno);
             }

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 
 use super::computed;
 use super::server::{Crash, Kind, Server, at, text, write};
+use crate::QueryLimits;
 use crate::catalog::Container;
 use crate::index::rebuild::{self, Size, Turn};
 use crate::index::walk::{self, Entries, Stretch};
@@ -113,14 +114,17 @@ impl Server {
         let opened = self.opened();
         let walk = |bucket| {
             let snapshot = &*opened.snapshot;
-            let mut entries = Entries::new(snapshot, bucket, stretch, direction).unwrap();
+            let mut entries =
+                Entries::new(snapshot, bucket, stretch, direction, &QueryLimits::SMALL).unwrap();
             let mut found = Vec::new();
             loop {
                 let Some(page) = entries.page(limit).unwrap() else { return found };
                 assert!(page.len() <= limit && page.len() as u64 <= entries.looked.keys);
                 if let Some(last) = page.last() {
                     // Going on from a position is the same as going on.
-                    let again = Entries::new(snapshot, bucket, stretch, direction).unwrap();
+                    let again =
+                        Entries::new(snapshot, bucket, stretch, direction, &QueryLimits::SMALL)
+                            .unwrap();
                     entries = again.after(stretch, &last.value, last.docno);
                 }
                 found.extend(page.iter().map(|entry| {

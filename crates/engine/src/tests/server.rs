@@ -33,7 +33,7 @@ use crate::operation::{
     Showing, WriteItem,
 };
 use crate::reply::{Reply, Success};
-use crate::{Answer, Engine, EngineSettings, keys};
+use crate::{Answer, Engine, EngineSettings, QueryLimits, keys};
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
@@ -155,6 +155,7 @@ impl Server {
         EngineSettings {
             slices: self.setup.slices(),
             change_delay_seconds: self.setup.change_delay_seconds,
+            query_limits: QueryLimits::SMALL,
             ..EngineSettings::default()
         }
     }

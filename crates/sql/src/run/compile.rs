@@ -14,12 +14,12 @@ use dayfly_model::{Error, Result, Timestamp};
 
 use super::aggregate::Kind;
 use super::budget::{Free, Run, Steps, refused};
+use super::computed::{Computed, Property};
 use super::evaluate::Scope;
 use super::extract::{Fields, Step};
 use super::program::{Code, OrderKey, Program, Select, Source};
 use super::sieve::IndexStep;
 use super::stage;
-use crate::computed::{Computed, Property};
 use crate::functions::signature::signature;
 use crate::functions::{self, Body, Like, Setting};
 use crate::names::{has_aggregate, item_names, items_of, meant, name_of, normal};

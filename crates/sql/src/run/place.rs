@@ -5,10 +5,9 @@
 //! are written later, too. Values that are too long to be told are known by how they
 //! start, and by the last rows of the page.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
-
 use dayfly_model::value::{Value, order};
 use dayfly_model::{Result, Timestamp};
+use sha2::{Digest, Sha256};
 
 use super::Item;
 use super::budget::{Run, Steps, refused};
@@ -55,10 +54,15 @@ impl After {
     }
 }
 
-fn hash(place: &SortPlace) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    place.hash(&mut hasher);
-    hasher.finish()
+/// A hash that is the same after a restart, and with the next version: it stands in tokens.
+fn hash((values, (bucket, item), row): &SortPlace) -> u64 {
+    let mut hasher = Sha256::new();
+    for number in [*bucket, *item, *row] {
+        hasher.update(number.to_be_bytes());
+    }
+    hasher.update(values);
+    let digest = hasher.finalize();
+    digest.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
 /// Holds back the rows of a sorted answer that earlier pages have.

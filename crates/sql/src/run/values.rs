@@ -12,9 +12,9 @@ use dayfly_model::{Result, Timestamp};
 use super::Item;
 use super::budget::{Free, Run, Steps};
 use super::compile::Compiler;
+use super::computed::Computed;
 use super::evaluate::Loaded;
 use super::extract::Fields;
-use crate::computed::Computed;
 use crate::functions::Setting;
 
 /// Some computed properties, ready to be computed.

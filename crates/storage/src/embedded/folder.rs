@@ -28,7 +28,7 @@ use super::state::{STATE, State};
 use crate::{Error, Result};
 
 /// The format this version writes and reads.
-pub(super) const FORMAT_VERSION: u32 = 5;
+pub(super) const FORMAT_VERSION: u32 = 6;
 
 const LOCK: &str = "dayfly.lock";
 const FORMAT: &str = "dayfly.format";

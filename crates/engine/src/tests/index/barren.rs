@@ -4,6 +4,7 @@ use dayfly_storage::Direction;
 use serde_json::json;
 
 use super::{path, whole};
+use crate::QueryLimits;
 use crate::index::walk::Entries;
 use crate::keys;
 use crate::scope::Opened;
@@ -19,7 +20,8 @@ fn add(server: &Server, id: &str, b: f64) {
 fn walked(opened: &Opened, name: &str, direction: Direction) -> (usize, u64) {
     let bucket = keys::bucket(opened.container.number, 0);
     let stretch = whole(path(name));
-    let mut entries = Entries::new(&*opened.snapshot, bucket, &stretch, direction).unwrap();
+    let mut entries =
+        Entries::new(&*opened.snapshot, bucket, &stretch, direction, &QueryLimits::SMALL).unwrap();
     let mut alive = 0;
     while let Some(page) = entries.page(PAGE).unwrap() {
         alive += page.len();

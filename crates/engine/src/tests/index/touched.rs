@@ -11,6 +11,7 @@ use dayfly_storage::{
 use serde_json::{Value, json};
 
 use super::{directed, only, path, whole};
+use crate::QueryLimits;
 use crate::index::walk::Entries;
 use crate::keys;
 use crate::operation::{Act, Indexing};
@@ -179,7 +180,8 @@ fn walked(server: &Server, name: &str) -> (usize, usize) {
     let asked = Asked(&*opened.snapshot, AtomicUsize::new(0));
     let bucket = keys::bucket(opened.container.number, 0);
     let stretch = whole(path(name));
-    let mut entries = Entries::new(&asked, bucket, &stretch, Direction::Forward).unwrap();
+    let mut entries =
+        Entries::new(&asked, bucket, &stretch, Direction::Forward, &QueryLimits::SMALL).unwrap();
     let mut alive = 0;
     while let Some(page) = entries.page(7).unwrap() {
         alive += page.len();

@@ -28,7 +28,7 @@ use crate::operation::{
     Replacement, Showing, WriteItem,
 };
 use crate::reply::Success;
-use crate::{Engine, EngineSettings, QuerySteps};
+use crate::{Engine, EngineSettings, QueryLimits, QuerySteps};
 
 /// The containers: with an index, and without.
 pub(super) const SIDES: [&str; 2] = ["indexed", "bare"];
@@ -72,6 +72,11 @@ fn steps(random: &Random) -> QuerySteps {
     QuerySteps { quick: page.min(QuerySteps::USUAL.quick), page, ..QuerySteps::USUAL }
 }
 
+/// Small ones, so that every way is taken; and now and then those that are shipped.
+fn limits(random: &mut Random) -> QueryLimits {
+    if random.chance(20) { QueryLimits::USUAL } else { QueryLimits::SMALL }
+}
+
 impl World {
     pub(super) fn new(random: &mut Random) -> World {
         let wall = Arc::new(HandWall::at(1000));
@@ -82,6 +87,7 @@ impl World {
             slices,
             lenient_order_by: true,
             query_steps: steps(random),
+            query_limits: limits(random),
             ..EngineSettings::default()
         };
         let engine = Engine::open(store, settings).unwrap();

@@ -13,11 +13,11 @@
 use dayfly_model::container::invalid_computed;
 use dayfly_model::{Error, ErrorKind, Result};
 
+use super::values::Values;
 use crate::error::SyntaxError;
 use crate::functions::signature::{Sort, signature};
 use crate::names::{check, name_of};
 use crate::parse::parse;
-use crate::run::Values;
 use crate::tree::{Binding, Call, Collection, Expr, ExprKind, Projection, Query};
 use crate::walk;
 
