@@ -52,7 +52,7 @@ fn another_format_is_refused() {
     let format = folder.path().join("dayfly.format");
     assert!(std::fs::read_to_string(&format).unwrap().starts_with("dayfly 6 "));
 
-    for other in [4, 6] {
+    for other in [5, 7] {
         std::fs::write(&format, format!("dayfly {other}\n")).unwrap();
         let sentence = refusal(folder.path(), LocalOptions::default());
         assert!(sentence.contains(&format!("has format {other}")), "{sentence}");

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 
 use super::backend::{Backend, Durability, Writes};
-use super::group::{Group, Overlay, settle};
+use super::group::{Group, Overlay, Tallies, settle};
 use super::reader::{Published, Reader};
 use super::system::{self, Heads};
 use super::{Phase, Shared, Turn, instant, lock};
@@ -91,7 +91,8 @@ impl<B: Backend> Shared<B> {
         let published = state.published()?;
         turn.generation += 1;
         let now = state.clock.begin();
-        Ok(Group::new(Reader { published, now }, turn.generation, turn.opened))
+        let tallies = std::mem::take(&mut turn.tallies);
+        Ok(Group::new(Reader { published, now }, turn.generation, turn.opened, tallies))
     }
 
     fn refuse_waiting(&self, error: &Error) {
@@ -105,9 +106,14 @@ impl<B: Backend> Shared<B> {
     pub(super) fn finish(&self, turn: &mut Turn<B::Rows>) -> Option<Settled> {
         let mut group = turn.group.take()?;
         group.note_tallies();
-        let counted = group.counted();
         self.counts.redrafted(group.redrafts);
-        let Group { overlay, jobs, commits, .. } = group;
+        let Group { overlay, jobs, commits, mut tallies, .. } = group;
+        // The rows that count: most of them are going to be read.
+        let counted: Vec<_> = tallies
+            .end_group()
+            .into_iter()
+            .filter_map(|key| Some((overlay.writes.get(&key)?.clone()?, key)))
+            .collect();
         // The base goes at once: a backend that failed is reopened below, and
         // cannot be while somebody reads it.
         let Overlay { base, generation, mut writes, heads } = overlay;
@@ -122,7 +128,7 @@ impl<B: Backend> Shared<B> {
         }
         self.notes.compare(generation, &writes);
         let outcome = self.write_group(writes, started).and_then(|()| {
-            for (key, row) in &counted {
+            for (row, key) in &counted {
                 self.notes.keep(key, generation, row);
             }
             self.publish(generation, |mut known| {
@@ -135,6 +141,7 @@ impl<B: Backend> Shared<B> {
         match outcome {
             Ok(()) => {
                 self.counts.committed(commits);
+                turn.tallies = tallies;
                 Some((jobs, Ok(())))
             }
             Err(error) => {
@@ -274,6 +281,7 @@ impl<B: Backend> Shared<B> {
         }
         turn.opened = loaded.opened + 1;
         turn.generation += 1;
+        turn.tallies = Tallies::default();
         self.notes.forget(turn.generation);
         let latest = loaded.heads.values().map(|head| head.ts).max().unwrap_or(0);
         let (lease, anchor) = {

@@ -34,7 +34,7 @@ use bytes::Bytes;
 
 use super::backend::Writes;
 use super::{instant, lock};
-use crate::{Direction, Second};
+use crate::{Direction, Second, after};
 
 /// How many stretches are known at most, and watched.
 const KNOWN_MAX: usize = 4096;
@@ -306,13 +306,8 @@ impl Known {
 
 /// What is left of a stretch on both sides of a key.
 fn around((start, end): &Stretch, key: &[u8]) -> impl Iterator<Item = Stretch> {
-    let parts = [(start.clone(), key.to_vec()), (behind(key), end.clone())];
+    let parts = [(start.clone(), key.to_vec()), (after(key), end.clone())];
     parts.into_iter().filter(|(start, end)| start < end)
-}
-
-/// The first key after a key.
-fn behind(key: &[u8]) -> Vec<u8> {
-    [key, &[0]].concat()
 }
 
 /// Looks whether a stretch is empty in which much was deleted.
@@ -342,7 +337,7 @@ impl<'a> Look<'a> {
         if is_slow || is_behind {
             self.empty_to(key.to_vec());
         }
-        self.from = behind(key);
+        self.from = after(key);
         self.since = now;
         self.keys += 1;
         let goes_on = !is_behind && self.keys < PROBE_KEYS;
@@ -403,11 +398,11 @@ impl<'a> Watch<'a> {
         let (start, end) = self.stretch;
         let empty = match self.direction {
             Direction::Forward => (
-                self.last.as_ref().map_or_else(|| start.clone(), |last| behind(last)),
+                self.last.as_ref().map_or_else(|| start.clone(), |last| after(last)),
                 key.map_or_else(|| end.clone(), |key| key.to_vec()),
             ),
             Direction::Backward => (
-                key.map_or_else(|| start.clone(), |key| behind(key)),
+                key.map_or_else(|| start.clone(), |key| after(key)),
                 self.last.as_ref().map_or_else(|| end.clone(), |last| last.to_vec()),
             ),
         };

@@ -45,21 +45,32 @@ pub(super) struct Group<R> {
     pub(super) commits: u64,
     pub(super) redrafts: u64,
     pub(super) load: Load,
-    /// Rows that count, with what the jobs added, and where each one is.
-    tallies: Vec<Counted>,
-    places: HashMap<Vec<u8>, usize>,
+    pub(super) tallies: Tallies,
+}
+
+/// Rows that count, with what was added to them, by their keys as the backend knows them.
+///
+/// They stay from group to group: nearly every write counts in the same ones, and nobody
+/// but the committer changes them. Whatever else is written, or fails, forgets them.
+#[derive(Default)]
+pub(super) struct Tallies {
+    known: HashMap<Vec<u8>, Counted>,
+    /// Those that this group counted in.
+    counted: Vec<Vec<u8>>,
 }
 
 /// A row that counts.
+#[derive(Default)]
 struct Counted {
-    /// As the backend knows it.
-    key: Vec<u8>,
     tally: Tally,
+    /// Whether this group counted in it.
+    in_group: bool,
     /// Whether it is not yet among the group's writes.
-    changed: bool,
-    /// As it was put there last.
-    row: Option<Bytes>,
+    is_changed: bool,
 }
+
+/// How many rows that count are known from group to group.
+const TALLIES_MAX: usize = 8192;
 
 /// What a group holds.
 #[derive(Clone, Copy, Debug, Default)]
@@ -113,7 +124,7 @@ enum Judged {
 impl<R: Rows> Group<R> {
     /// An empty group at the time of `base`, which will be published as
     /// `generation`.
-    pub(super) fn new(base: Reader<R>, generation: u64, opened: u32) -> Self {
+    pub(super) fn new(base: Reader<R>, generation: u64, opened: u32, tallies: Tallies) -> Self {
         let (writes, heads) = (Writes::new(), BTreeMap::new());
         let overlay = Overlay { base, generation, writes, heads };
         Group {
@@ -123,8 +134,7 @@ impl<R: Rows> Group<R> {
             commits: 0,
             redrafts: 0,
             load: Load::default(),
-            tallies: Vec::new(),
-            places: HashMap::new(),
+            tallies,
         }
     }
 
@@ -195,9 +205,12 @@ impl<R: Rows> Group<R> {
                 "a key of {length} bytes is longer than the limit of {KEY_BYTES_MAX}"
             )));
         }
-        let places = self.load_tallies(bucket, &batch, records)?;
-        for (place, (_, addition)) in places.into_iter().zip(&batch.additions) {
-            self.count(place, *addition);
+        self.load_tallies(bucket, &batch)?;
+        for (key, addition) in &batch.additions {
+            if self.tallies.count(&physical(bucket, key), *addition) {
+                records.written(fingerprint(bucket, key), self.overlay.generation);
+                self.load.add_row(key.len() + TALLY_BYTES);
+            }
         }
         let (generation, load) = (self.overlay.generation, &mut self.load);
         let is_long = batch.writes.len() >= SORTED_ROWS_MIN;
@@ -219,57 +232,69 @@ impl<R: Rows> Group<R> {
 }
 
 impl<R: Rows> Group<R> {
-    /// Reads the rows that `batch` counts in, as far as they are not known, and
-    /// returns which ones they are.
-    fn load_tallies(
-        &mut self,
-        bucket: Bucket,
-        batch: &Batch,
-        records: &Records,
-    ) -> Result<Vec<usize>> {
-        let mut places = Vec::with_capacity(batch.additions.len());
+    /// Reads the rows that `batch` counts in, as far as they are not known. Nothing is
+    /// counted before all of them are there.
+    fn load_tallies(&mut self, bucket: Bucket, batch: &Batch) -> Result<()> {
         for (key, _) in &batch.additions {
             let physical = physical(bucket, key);
-            if let Some(place) = self.places.get(&physical) {
-                places.push(*place);
+            if self.tallies.known.contains_key(&physical) {
                 continue;
             }
             let row = self.overlay.get_once(bucket, key)?;
             let tally = row.map(|row| Tally::decode(&row)).transpose()?.unwrap_or_default();
-            records.written(fingerprint(bucket, key), self.overlay.generation);
-            self.load.add_row(physical.len() + TALLY_BYTES);
-            places.push(self.tallies.len());
-            self.places.insert(physical.clone(), self.tallies.len());
-            self.tallies.push(Counted { key: physical, tally, changed: false, row: None });
+            self.tallies.known.insert(physical, Counted { tally, ..Counted::default() });
         }
-        Ok(places)
-    }
-
-    fn count(&mut self, place: usize, addition: Addition) {
-        let Some(counted) = self.tallies.get_mut(place) else { return };
-        counted.changed = true;
-        if !counted.tally.add(addition.cell, addition.change) {
-            // The figures are wrong now, and the recount will say so; the data
-            // is not, so the write stands.
-            tracing::error!(key = ?counted.key, "more went than was counted; this is a bug");
-            debug_assert!(false, "more went than was counted: {addition:?}");
-        }
+        Ok(())
     }
 
     /// Puts the rows that count among the group's writes.
     pub(super) fn note_tallies(&mut self) {
-        for counted in self.tallies.iter_mut().filter(|counted| counted.changed) {
-            counted.changed = false;
-            counted.row = counted.tally.encode();
-            self.overlay.writes.insert(counted.key.clone(), counted.row.clone());
+        self.tallies.note(&mut self.overlay.writes);
+    }
+}
+
+impl Tallies {
+    /// Counts in a row that is known. Whether it is the first time in this group.
+    fn count(&mut self, key: &[u8], addition: Addition) -> bool {
+        let Some(counted) = self.known.get_mut(key) else { return false };
+        counted.is_changed = true;
+        if !counted.tally.add(addition.cell, addition.change) {
+            // The figures are wrong now, and the recount will say so; the data
+            // is not, so the write stands.
+            tracing::error!(?key, "more went than was counted; this is a bug");
+            debug_assert!(false, "more went than was counted: {addition:?}");
+        }
+        if counted.in_group {
+            return false;
+        }
+        counted.in_group = true;
+        self.counted.push(key.to_vec());
+        true
+    }
+
+    fn note(&mut self, writes: &mut Writes) {
+        for key in &self.counted {
+            if let Some(counted) = self.known.get_mut(key)
+                && std::mem::take(&mut counted.is_changed)
+            {
+                writes.insert(key.clone(), counted.tally.encode());
+            }
         }
     }
 
-    /// The rows that count, as they are written: the next group is going to read
-    /// most of them.
-    pub(super) fn counted(&mut self) -> Vec<(Vec<u8>, Bytes)> {
-        let counted = self.tallies.drain(..);
-        counted.filter_map(|Counted { key, row, .. }| Some((key, row?))).collect()
+    /// The keys of the rows that the group counted in. The group is over, and the next
+    /// one knows them.
+    pub(super) fn end_group(&mut self) -> Vec<Vec<u8>> {
+        let counted = std::mem::take(&mut self.counted);
+        if self.known.len() > TALLIES_MAX {
+            self.known.retain(|_, counted| counted.in_group);
+        }
+        for key in &counted {
+            if let Some(counted) = self.known.get_mut(key) {
+                counted.in_group = false;
+            }
+        }
+        counted
     }
 }
 

@@ -182,7 +182,12 @@ impl<B: Backend> Shared<B> {
         Shared {
             backend,
             state: Mutex::new(State { phase: Phase::Closed, clock }),
-            turn: Mutex::new(Turn { group: None, generation: 0, opened: 0 }),
+            turn: Mutex::new(Turn {
+                group: None,
+                generation: 0,
+                opened: 0,
+                tallies: group::Tallies::default(),
+            }),
             queue: queue::Queue::default(),
             notes: Arc::new(reader::Notes::new(&options)),
             tidy: tidy::Tidy::default(),
@@ -243,6 +248,8 @@ struct Turn<R> {
     generation: u64,
     /// How often the store had been opened.
     opened: u32,
+    /// The rows that count, while no group has them.
+    tallies: group::Tallies,
 }
 
 /// Locks `mutex`, also after a thread panicked with it: what is under our

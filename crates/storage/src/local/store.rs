@@ -1,6 +1,7 @@
 //! The [`Store`] contract, on a [`Local`].
 
 use super::backend::{Backend, Durability, Writes};
+use super::group::Tallies;
 use super::group::settle;
 use super::reader::Reader;
 use super::system::{self, Heads, SYSTEM, physical};
@@ -32,7 +33,7 @@ impl<B: Backend> Store for Local<B> {
         let removed = self.shared.write_alone(bucket, |reader, generation| {
             let pairs = reader.scan(bucket, range, Direction::Forward, limit)?;
             let last = pairs.last().filter(|_| pairs.len() == limit);
-            next = last.map(|(key, _)| [&key[..], &[0]].concat());
+            next = last.map(|(key, _)| crate::after(key));
             for (key, _) in &pairs {
                 reader.notes().records.written(fingerprint(bucket, key), generation);
             }
@@ -249,6 +250,7 @@ impl<B: Backend> Shared<B> {
             return Err(Error::Unavailable("a group is under way".to_owned()));
         }
         turn.generation += 1;
+        turn.tallies = Tallies::default();
         let generation = turn.generation;
         let published = lock(&self.state).published()?;
         let Alone { writes, forgets } = draw(&Reader { published, now: 0 }, generation)?;
