@@ -7,6 +7,7 @@ mod account;
 mod admin;
 mod advice;
 mod auth;
+mod explorer;
 mod headers;
 mod metrics;
 mod operation;
@@ -81,6 +82,8 @@ pub struct Way {
     pub secure: bool,
     /// Whether it came from this machine, by the address at the other end.
     pub local: bool,
+    /// Whether it came by the door for health checks, behind which there is nothing else.
+    pub health: bool,
 }
 
 /// A request, with its body.
@@ -172,8 +175,8 @@ impl Api {
         };
         let path = head.uri.path();
         let segments = route::segments(path)?;
-        match route::resource(&segments)? {
-            Resource::Ready | Resource::Alive | Resource::Certificate | Resource::Metrics => Ok(()),
+        match resource(&segments, way)? {
+            resource if is_page(resource) => Ok(()),
             Resource::Admin(call) => self.check_admin(&request, call, way),
             resource => match self.check_signature(&request, path, &segments) {
                 Ok(()) => Ok(()),
@@ -251,7 +254,7 @@ impl Api {
             body: &incoming.body,
         };
         let segments = route::segments(path)?;
-        let resource = route::resource(&segments)?;
+        let resource = resource(&segments, incoming.way)?;
         if let Some(said) = self.open(&request, resource, incoming)? {
             return Ok(said);
         }
@@ -288,11 +291,7 @@ impl Api {
     ) -> Result<Option<Said>> {
         let get = matches!(request.method, "GET" | "HEAD");
         Ok(Some(match resource {
-            Resource::Ready | Resource::Alive | Resource::Certificate | Resource::Metrics
-                if !get =>
-            {
-                return Err(wrong_verb(request.method));
-            }
+            resource if is_page(resource) && !get => return Err(wrong_verb(request.method)),
             Resource::Alive => Said::text("text/plain", "alive\n"),
             Resource::Ready => {
                 let busy = |why: Error| Error::new(ErrorKind::ServiceUnavailable, why.message);
@@ -304,6 +303,10 @@ impl Api {
                     Some(pem) => Said::text("application/x-pem-file", pem),
                     None => return Err(route::unknown()),
                 }
+            }
+            Resource::Explorer => {
+                self.check_near(*way)?;
+                Said::text("text/html; charset=utf-8", explorer::PAGE)
             }
             Resource::Metrics => {
                 if !self.settings.loopback {
@@ -322,10 +325,13 @@ impl Api {
     }
 
     fn check_admin(&self, request: &Request<'_>, call: &[Cow<'_, str>], way: Way) -> Result<()> {
-        if !way.local && !self.settings.admin_public {
-            return Err(route::unknown());
-        }
+        self.check_near(way)?;
         self.check_bearer(request, way, admin::access(request.method, call))
+    }
+
+    /// Hides from other machines what is for this one.
+    fn check_near(&self, way: Way) -> Result<()> {
+        if way.local || self.settings.admin_public { Ok(()) } else { Err(route::unknown()) }
     }
 
     /// The key itself stands in the request, so other machines send it over
@@ -380,6 +386,25 @@ impl Api {
         self.requests.count(response.status());
         response
     }
+}
+
+/// What a path names, for who came this way.
+fn resource<'a>(segments: &'a [Cow<'a, str>], way: Way) -> Result<Resource<'a>> {
+    let resource = route::resource(segments)?;
+    let is_health = matches!(resource, Resource::Ready | Resource::Alive);
+    if way.health && !is_health { Err(route::unknown()) } else { Ok(resource) }
+}
+
+/// Whether this is a page that is read without a signature.
+fn is_page(resource: Resource<'_>) -> bool {
+    matches!(
+        resource,
+        Resource::Ready
+            | Resource::Alive
+            | Resource::Certificate
+            | Resource::Explorer
+            | Resource::Metrics
+    )
 }
 
 /// What is left of a request when it is answered.

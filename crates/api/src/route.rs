@@ -34,6 +34,7 @@ pub(crate) enum Resource<'a> {
     Ready,
     Alive,
     Certificate,
+    Explorer,
     Metrics,
 }
 
@@ -103,9 +104,10 @@ pub(crate) fn resource<'a>(segments: &'a [Cow<'a, str>]) -> Result<Resource<'a>>
         ["media", ..] => Resource::NotYet("An attachment", CRUD),
         ["addresses", ..] => Resource::Addresses,
         ["_admin", "v1", ..] => Resource::Admin(segments.get(2..).unwrap_or_default()),
-        ["ready"] => Resource::Ready,
+        ["ready" | "status"] => Resource::Ready,
         ["alive"] => Resource::Alive,
         ["_explorer", "emulator.pem"] => Resource::Certificate,
+        ["_explorer"] | ["_explorer", "index.html" | "quickstart.html"] => Resource::Explorer,
         ["metrics"] => Resource::Metrics,
         _ => return Err(unknown()),
     })

@@ -21,8 +21,8 @@ const SECONDARY: &str = "c2Vjb25kYXJ5IGtleSBvZiB0aGlzIHRlc3Q=";
 const READ_ONLY: &str = "cmVhZC1vbmx5IGtleSBvZiB0aGlzIHRlc3Q=";
 
 /// In clear text, from this machine and from another.
-const HERE: Way = Way { secure: false, local: true };
-const THERE: Way = Way { secure: false, local: false };
+const HERE: Way = Way { secure: false, local: true, health: false };
+const THERE: Way = Way { secure: false, local: false, health: false };
 
 fn api(loopback: bool, admin_public: bool) -> Api {
     let store: Arc<dyn Store> = Arc::new(Local::memory(LocalOptions::default()).unwrap());
@@ -83,7 +83,7 @@ fn who_reaches_the_admin_api() {
         for loopback in [local, false] {
             let api = api(loopback, public);
             let case = (loopback, local, public, secure, key);
-            let way = Way { secure, local };
+            let way = Way { secure, local, health: false };
             assert_eq!(ask(&api, "GET", clock, key, way), get, "{case:?}");
             assert_eq!(ask(&api, "POST", clock, key, way), post, "{case:?}");
         }
@@ -108,10 +108,39 @@ fn who_reaches_the_metrics() {
 }
 
 #[test]
+fn who_reaches_the_page_of_the_explorer() {
+    for (way, public, status) in [
+        (HERE, false, 200),
+        (THERE, false, 404),
+        (Way { secure: true, ..THERE }, false, 404),
+        (Way { secure: true, ..THERE }, true, 200),
+    ] {
+        let api = api(false, public);
+        for page in ["/_explorer/", "/_explorer/index.html", "/_explorer/quickstart.html"] {
+            assert_eq!(ask(&api, "GET", page, None, way), status, "{page} {way:?} {public}");
+        }
+    }
+}
+
+#[test]
+fn behind_the_door_for_health_checks_there_is_nothing_else() {
+    let (api, way) = (api(false, true), Way { health: true, ..HERE });
+    for path in ["/ready", "/status", "/alive"] {
+        assert_eq!(ask(&api, "GET", path, None, way), 200, "{path}");
+        assert_eq!(ask(&api, "POST", path, None, way), 405, "{path}");
+    }
+    for path in ["/", "/dbs", "/metrics", "/_explorer/", "/_explorer/emulator.pem", "/nothing"] {
+        assert_eq!(ask(&api, "GET", path, None, way), 404, "{path}");
+    }
+    assert_eq!(ask(&api, "GET", "/_admin/v1/clock", Some(PRIMARY), way), 404);
+}
+
+#[test]
 fn what_is_open_on_a_network() {
     let api = api(false, false);
     for (path, status) in [
         ("/ready", 200),
+        ("/status", 200),
         ("/alive", 200),
         ("/_explorer/emulator.pem", 200),
         ("/", 401),

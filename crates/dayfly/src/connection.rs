@@ -226,7 +226,7 @@ impl Visit {
 /// Serves a connection until it is closed. Its failures concern nobody else
 /// and are not worth more than a line for whoever looks for them.
 pub(crate) async fn serve(stream: TcpStream, host: Arc<Host>, mut guest: Guest) {
-    let way = Way { secure: false, local: is_local(&stream) };
+    let way = Way { secure: false, local: is_local(&stream), health: false };
     let Some(opening) = guest.unless_stopping(open(stream, &host)).await else { return };
     match opening {
         Ok(Opening::Http1(stream)) => {
@@ -308,7 +308,7 @@ async fn sniff(
 
 /// A client that began in clear text and stopped learns why it is closed.
 async fn say_too_slow(stream: &mut TcpStream, host: &Arc<Host>) -> io::Result<()> {
-    let way = Way { secure: false, local: is_local(stream) };
+    let way = Way { secure: false, local: is_local(stream), health: false };
     let refusal = Visit::new(host, way).raw_refusal(too_slow());
     timeout(host.limits.linger_timeout(), stream.write_all(&refusal)).await?
 }

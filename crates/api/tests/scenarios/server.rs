@@ -170,7 +170,7 @@ impl Server {
         let incoming = Incoming {
             parts,
             body: body.into(),
-            way: Way { secure: false, local: true },
+            way: Way { secure: false, local: true, health: false },
             cancel: Cancel::default(),
         };
         running.runtime.block_on(running.api.handle(incoming)).map(|body| body.to_vec().into())
