@@ -69,6 +69,9 @@ pub struct Settings {
     /// Whether the admin API is there also for other machines. It is for this one,
     /// whatever the server listens on.
     pub admin_public: bool,
+    /// The host that the account names, with its port; without one, the host by which its
+    /// reader came.
+    pub public_host: Option<String>,
     /// What `/_explorer/emulator.pem` serves.
     pub certificate_pem: Option<String>,
     /// Real time, for the dates of signatures.
@@ -352,7 +355,8 @@ impl Api {
         }
         // Two that differ are refused.
         request.headers.text(&HOST)?;
-        let host = host(&incoming.parts);
+        let public = self.settings.public_host.as_deref();
+        let host = public.unwrap_or_else(|| host(&incoming.parts));
         let body = account::describe(host, incoming.way.secure, self.settings.on_ipv4);
         let mut reply = self.engine.run(Operation::ReadTime).wait();
         reply.outcome =

@@ -36,6 +36,7 @@ fn api(loopback: bool, admin_public: bool) -> Api {
         loopback,
         on_ipv4: true,
         admin_public,
+        public_host: None,
         certificate_pem: Some("a certificate".to_owned()),
         wall: Box::new(|| Timestamp(1_700_000_000)),
     };
@@ -206,6 +207,7 @@ fn while_our_clock_is_held_clients_with_the_right_time_are_served() {
         loopback: true,
         on_ipv4: true,
         admin_public: false,
+        public_host: None,
         certificate_pem: None,
         wall: Box::new(move || Timestamp(shown.seconds())),
     };

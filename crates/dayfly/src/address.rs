@@ -52,6 +52,15 @@ impl Listen {
         }
     }
 
+    /// The same address, or addresses, with another port.
+    pub(crate) fn with_port(self, port: u16) -> Listen {
+        match self {
+            Listen::Loopback(_) => Listen::Loopback(port),
+            Listen::Every(_) => Listen::Every(port),
+            Listen::One(address) => Listen::One((address.ip(), port).into()),
+        }
+    }
+
     /// The address that was named, if one was.
     pub(crate) fn ip(self) -> Option<IpAddr> {
         match self {
@@ -121,6 +130,16 @@ mod tests {
         for wrong in ["", ":", "nowhere", "nowhere:1", "65536", "-1", "+1", ":+1", "::1:1", "[::1]"]
         {
             assert!(wrong.parse::<Listen>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn another_port_is_at_the_same_address() {
+        for (text, expected) in
+            [("1", "2"), (":1", ":2"), ("10.0.0.5:1", "10.0.0.5:2"), ("[::]:1", "[::]:2")]
+        {
+            let listen: Listen = text.parse().unwrap();
+            assert_eq!(Ok(listen.with_port(2)), expected.parse(), "{text}");
         }
     }
 

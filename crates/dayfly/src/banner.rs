@@ -2,18 +2,19 @@
 //!
 //! The last line at the start is `Started`, and it comes only when a write has worked, or was
 //! refused because the disk is nearly full: whoever waits for it can connect. A key that the user gave is not printed.
+//!
+//! In emulator mode tools read along. Some wait for `Now listening on: `, others for
+//! `Started` at the end of a line, and one of them for a line that ends as on Windows.
 
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
 
 use crate::config::{Checked, ClearText, Durability, Place};
+use crate::listen::Addresses;
 use crate::tls::host_name;
 
 /// What .NET reads in a connection string, and others read past.
 const UNCHECKED: &str = "DisableServerCertificateValidation=True;";
-
-/// Where a server listens: its main address, and that of its compute gateway.
-type Addresses = (SocketAddr, Option<SocketAddr>);
 
 /// Prints how to connect to the server that listens on `addresses`.
 pub(crate) fn print(settings: &Checked, addresses: Addresses) -> io::Result<()> {
@@ -29,12 +30,13 @@ pub(crate) fn print_end() -> io::Result<()> {
     out.flush()
 }
 
-fn text(settings: &Checked, (address, compute): Addresses) -> String {
+fn text(settings: &Checked, addresses: Addresses) -> String {
     let key = if settings.own_key { "<your key>" } else { &settings.keys.primary };
-    let host = host(address);
+    let host = |address| if settings.emulator { published(address) } else { host(address) };
+    let main = host(addresses.main);
     let mut text = format!("dayfly {}\n\n", env!("CARGO_PKG_VERSION"));
     let mut line = |scheme: &str, more: &str| {
-        text.push_str(&format!("AccountEndpoint={scheme}://{host}/;AccountKey={key};{more}\n"));
+        text.push_str(&format!("AccountEndpoint={scheme}://{main}/;AccountKey={key};{more}\n"));
     };
     // Nobody knows our certificate. On this machine that does no harm; on a network,
     // clients had better come to trust it.
@@ -42,8 +44,11 @@ fn text(settings: &Checked, (address, compute): Addresses) -> String {
     if settings.clear_text == ClearText::Served {
         line("http", "");
     }
-    if let Some(compute) = compute {
-        text.push_str(&format!("Compute gateway: https://{}/\n", self::host(compute)));
+    if let Some(compute) = addresses.compute {
+        text.push_str(&format!("Compute gateway: https://{}/\n", host(compute)));
+    }
+    if let Some(health) = addresses.health {
+        text.push_str(&format!("Health checks: http://{}/ready\n", host(health)));
     }
     text.push_str(&match &settings.place {
         Place::Memory => "\nData: in memory, gone when the server stops\n".to_owned(),
@@ -55,8 +60,34 @@ fn text(settings: &Checked, (address, compute): Addresses) -> String {
     if settings.test_clock {
         text.push_str("Clock: a test clock, which the admin API can move\n");
     }
-    text.push_str("Started\n");
+    if settings.emulator {
+        text.push_str(&emulator(settings, &main));
+    } else {
+        text.push_str("Started\n");
+    }
     text
+}
+
+/// What emulator mode means, and the lines that tools wait for.
+fn emulator(settings: &Checked, main: &str) -> String {
+    let meaning = if settings.own_key {
+        "clear text and the admin API are there for whoever reaches this server and has its key."
+    } else {
+        "whoever reaches this server can read and change everything in it: everybody knows its key."
+    };
+    let protocol = settings.protocol;
+    format!(
+        "\nEMULATOR MODE: {meaning} Publish its ports to your own machine only.\n\n\
+         Now listening on: {protocol}://{main}\nStarted\r\n"
+    )
+}
+
+/// How a client calls us by a port that is published to its machine.
+fn published(address: SocketAddr) -> String {
+    if address.ip().is_unspecified() {
+        return format!("localhost:{}", address.port());
+    }
+    host(address)
 }
 
 /// How a client calls us. A server on all addresses is called by its name.
@@ -77,15 +108,17 @@ mod tests {
     use clap::Parser as _;
 
     use super::*;
-    use crate::config::{Config, WELL_KNOWN_KEY};
+    use crate::config::{Config, Further, WELL_KNOWN_KEY};
 
     const OWN: &str = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
 
     fn banner(arguments: &str, address: &str) -> String {
         let arguments = std::iter::once("dayfly").chain(arguments.split_whitespace());
         let settings = Config::try_parse_from(arguments).unwrap().check().unwrap();
-        let compute = settings.compute_listen.map(|place| ([127, 0, 0, 1], place.port()).into());
-        text(&settings, (address.parse().unwrap(), compute))
+        let main: SocketAddr = address.parse().unwrap();
+        let at = |further: Further| (main.ip(), further.place.port()).into();
+        let (compute, health) = (settings.compute_listen.map(at), settings.health_listen.map(at));
+        text(&settings, Addresses { main, compute, health })
     }
 
     #[test]
@@ -108,6 +141,28 @@ mod tests {
         let text = banner(&format!("--listen 10.0.0.5:1 --key {OWN}"), "10.0.0.5:1");
         assert!(!text.contains(OWN) && !text.contains("http://"), "{text}");
         assert!(text.contains("AccountEndpoint=https://10.0.0.5:1/;AccountKey=<your key>;\n"));
+    }
+
+    #[test]
+    fn an_emulator_says_what_it_is_and_what_tools_wait_for() {
+        let text = banner("--emulator --memory", "[::]:8081");
+        let (_, end) = text.split_once("\nEMULATOR MODE: ").unwrap();
+        let (loud, end) = end.split_once('\n').unwrap();
+        assert!(loud.contains("everybody knows its key"), "{text}");
+        assert_eq!(end, "\nNow listening on: http://localhost:8081\nStarted\r\n");
+        assert_eq!(text.matches("Started").count(), 1);
+        for line in [
+            "AccountEndpoint=https://localhost:8081/;",
+            "AccountEndpoint=http://localhost:8081/;",
+            "DisableServerCertificateValidation=True;",
+            "Compute gateway: https://localhost:8903/\n",
+            "Health checks: http://localhost:8080/ready\n",
+        ] {
+            assert!(text.contains(line), "{text}");
+        }
+        let text = banner(&format!("--emulator --memory --key {OWN}"), "10.0.0.5:8081");
+        assert!(!text.contains("everybody knows") && !text.contains(OWN), "{text}");
+        assert!(text.contains("\nNow listening on: http://10.0.0.5:8081\n"), "{text}");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What can be set, how it is called, and what it is when nobody sets it.
 //!
-//! A flag wins over its environment variable, which wins over the default.
+//! A flag wins over its environment variable, which wins over the default; with
+//! `--emulator` the variables of the emulators stand between the last two.
 //! The help text below is the reference; the manual is made from it.
 //!
 //! Reading goes in two steps: [`Config`] is what was typed, [`Checked`] what is
@@ -14,16 +15,21 @@ use std::path::PathBuf;
 use clap::builder::BoolishValueParser;
 use clap::{CommandFactory as _, Parser, ValueEnum};
 use dayfly_api::AccountKeys;
+use http::uri::Authority;
 use rustls::pki_types::ServerName;
 
 use crate::address::Listen;
 use crate::command::Command;
+use crate::emulator::{COMPUTE_PORT, HEALTH_PORT, Habits, Protocol};
 pub(crate) use crate::keys::WELL_KNOWN_KEY;
 use crate::keys::{self, KeySource};
 use crate::limits::Limits;
 use crate::log;
 use crate::memory::{self, MIB};
 use crate::tls::{self, Home, Source};
+
+/// Where the server listens when nobody says.
+const PORT_DEFAULT: u16 = 8081;
 
 /// Where the data is when nobody says.
 const DATA_DEFAULT: &str = "./dayfly-data";
@@ -53,14 +59,31 @@ pub(crate) struct Config {
 
     /// Where to listen: a port of this machine, such as 8082 or localhost:8082; an
     /// address of a network, such as 10.0.0.5:8082; or :8082, which is every
-    /// address. Port 0 takes a free port, which is printed.
-    #[arg(long, env = "DAYFLY_LISTEN", default_value = "localhost:8081", value_name = "[IP:]PORT")]
-    pub(crate) listen: Listen,
+    /// address. Port 0 takes a free port, which is printed [default:
+    /// localhost:8081; with --emulator, :8081].
+    #[arg(long, env = "DAYFLY_LISTEN", value_name = "[IP:]PORT")]
+    pub(crate) listen: Option<Listen>,
 
-    /// A second address for the same server [default: none]. Emulators have a
-    /// "compute gateway" on port 8903, which tests of some SDKs ask for.
+    /// A second address for the same server [default: none; with --emulator, port
+    /// 8903]. Emulators have a "compute gateway" there, which tests of some SDKs
+    /// ask for.
     #[arg(long, env = "DAYFLY_COMPUTE_LISTEN", value_name = "[IP:]PORT")]
     pub(crate) compute_listen: Option<Listen>,
+
+    /// An address for health checks alone, also in clear text: /ready, /alive and
+    /// /status [default: none; with --emulator, port 8080].
+    #[arg(long, env = "DAYFLY_HEALTH_LISTEN", value_name = "[IP:]PORT")]
+    pub(crate) health_listen: Option<Listen>,
+
+    /// Serves everything to whoever reaches the port, as the emulators do: for
+    /// containers whose port is published to your own machine only. Their
+    /// environment variables take effect, such as PORT and PROTOCOL.
+    #[arg(long, env = "DAYFLY_EMULATOR", value_parser = BoolishValueParser::new())]
+    pub(crate) emulator: bool,
+
+    /// What the emulators' variables say.
+    #[arg(skip)]
+    pub(crate) habits: Habits,
 
     /// The folder for the data [default: ./dayfly-data].
     #[arg(long, env = "DAYFLY_DATA", value_name = "DIR")]
@@ -195,14 +218,29 @@ pub(crate) enum ClearText {
     Refused,
 }
 
+/// A further address to listen on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Further {
+    pub(crate) place: Listen,
+    /// Whether the user gave it; without one that nobody gave the server starts, too.
+    pub(crate) is_asked_for: bool,
+}
+
 /// Settings that passed every check.
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 #[derive(Clone, Debug)]
 pub(crate) struct Checked {
     pub(crate) listen: Listen,
-    pub(crate) compute_listen: Option<Listen>,
-    /// Whether only this machine can connect, to any of the addresses.
+    pub(crate) compute_listen: Option<Further>,
+    pub(crate) health_listen: Option<Further>,
+    /// Whether only this machine can connect, to any of the addresses. In emulator mode
+    /// the user says so.
     pub(crate) loopback: bool,
+    pub(crate) emulator: bool,
+    /// Which of http and https is shown to tools.
+    pub(crate) protocol: Protocol,
+    /// The host that the account names, if not the one its reader came by.
+    pub(crate) public_endpoint: Option<Authority>,
     pub(crate) place: Place,
     pub(crate) keys: AccountKeys,
     /// Where they are read again.
@@ -226,9 +264,9 @@ pub(crate) struct Checked {
 }
 
 impl Checked {
-    /// Where the server listens.
+    /// Where the server listens for those who work with it.
     pub(crate) fn places(&self) -> impl Iterator<Item = Listen> {
-        std::iter::once(self.listen).chain(self.compute_listen)
+        std::iter::once(self.listen).chain(self.compute_listen.map(|further| further.place))
     }
 }
 
@@ -239,7 +277,7 @@ impl Config {
     /// for all of them when one is on a network.
     pub(crate) fn check(self) -> Result<Checked, String> {
         self.check_addresses()?;
-        let network = self.network_address();
+        let network = self.network_address().filter(|_| !self.emulator);
         let loopback = network.is_none();
         let source = self.key_source(network);
         let keys = source.read()?;
@@ -248,9 +286,12 @@ impl Config {
         self.allow_host.iter().try_for_each(|name| check_name("--allow-host", name))?;
         let place = self.place()?;
         Ok(Checked {
-            listen: self.listen,
-            compute_listen: self.compute_listen,
+            listen: self.listen(),
+            compute_listen: self.compute(),
+            health_listen: self.further(self.health_listen, HEALTH_PORT),
             loopback,
+            emulator: self.emulator,
+            protocol: self.habits.protocol,
             tls: self.tls_source(&place)?,
             place,
             own_key: source.is_own(),
@@ -274,30 +315,66 @@ impl Config {
                 .chain(self.tls_san)
                 .chain(self.allow_host)
                 .collect(),
+            public_endpoint: self.habits.public_endpoint,
             limits: self.limits,
         })
     }
 
-    /// The first address that other machines can connect to.
+    fn listen(&self) -> Listen {
+        let port = self.habits.port.unwrap_or(PORT_DEFAULT);
+        let usual = if self.emulator { Listen::Every(port) } else { Listen::Loopback(port) };
+        self.listen.unwrap_or(usual)
+    }
+
+    fn compute(&self) -> Option<Further> {
+        self.further(self.compute_listen, COMPUTE_PORT)
+    }
+
+    /// A further address that the user gave, or else the one that emulators have.
+    fn further(&self, given: Option<Listen>, port: u16) -> Option<Further> {
+        let usual = Some(self.listen()).filter(|main| self.emulator && main.port() != port);
+        let usual = usual.map(|main| Further { place: main.with_port(port), is_asked_for: false });
+        given.map(|place| Further { place, is_asked_for: true }).or(usual)
+    }
+
+    /// Where clients connect who work with the server.
+    fn places(&self) -> impl Iterator<Item = Listen> {
+        std::iter::once(self.listen()).chain(self.compute().map(|further| further.place))
+    }
+
+    /// The first address that other machines can connect to. What health checks can reach
+    /// needs no protection.
     fn network_address(&self) -> Option<Listen> {
-        let mut places = std::iter::once(self.listen).chain(self.compute_listen);
-        places.find(|place| !place.is_loopback())
+        self.places().find(|place| !place.is_loopback())
     }
 
     fn check_addresses(&self) -> Result<(), String> {
-        if self.compute_listen == Some(self.listen) && self.listen.port() != 0 {
-            return Err(format!(
-                "--listen and --compute-listen are both {}: give one of them another port.",
-                self.listen
-            ));
+        let given = [
+            ("--listen", Some(self.listen())),
+            ("--compute-listen", self.compute_listen),
+            ("--health-listen", self.health_listen),
+        ];
+        let mut seen: Vec<(&str, Listen)> = Vec::new();
+        for (flag, place) in given {
+            let Some(place) = place.filter(|place| place.port() != 0) else { continue };
+            if let Some((first, _)) = seen.iter().find(|(_, other)| *other == place) {
+                return Err(format!(
+                    "{first} and {flag} are both {place}: give one of them another port."
+                ));
+            }
+            seen.push((flag, place));
         }
         Ok(())
     }
 
     fn key_source(&self, network: Option<Listen>) -> KeySource {
+        let (key, file) = match (&self.key, &self.key_file) {
+            (None, None) => (&self.habits.key, &self.habits.key_file),
+            own => own,
+        };
         KeySource {
-            key: self.key.clone(),
-            file: self.key_file.clone(),
+            key: key.clone(),
+            file: file.clone(),
             secondary: self.secondary_key.clone(),
             read_only: self.read_only_key.clone(),
             network,
@@ -333,8 +410,7 @@ impl Config {
                     }
                     (None, Place::Memory) => Home::cache(|name| std::env::var_os(name)),
                 };
-                let places = std::iter::once(self.listen).chain(self.compute_listen);
-                let names = tls::names(places.filter_map(Listen::ip), &self.tls_san);
+                let names = tls::names(self.places().filter_map(Listen::ip), &self.tls_san);
                 Ok(Source::Made { home, names })
             }
             _ => Err("A certificate and its private key go together: give both --tls-cert and \
@@ -360,7 +436,10 @@ impl Config {
             }
             (None, true) => Ok(Place::Memory),
             (Some(folder), false) => Ok(Place::Folder(folder.clone())),
-            (None, false) => Ok(Place::Folder(PathBuf::from(DATA_DEFAULT))),
+            (None, false) => {
+                let usual = || PathBuf::from(DATA_DEFAULT);
+                Ok(Place::Folder(self.habits.data.clone().unwrap_or_else(usual)))
+            }
         }
     }
 }

@@ -35,7 +35,7 @@ use crate::answers::{Answers, Reader};
 use crate::config::ClearText;
 use crate::hosts::Hosts;
 use crate::limits::{HEAD_BYTES_MAX, Limits, STREAMS_MAX};
-use crate::listen::Guest;
+use crate::listen::{Door, Guest};
 use crate::progress::{Phase, Progress};
 use crate::request::answer;
 use crate::wire::{Replayed, Watched};
@@ -56,6 +56,8 @@ pub(crate) struct Host {
     pub(crate) clear_text: ClearText,
     /// How a server of this machine may be called; another is called as one likes.
     pub(crate) hosts: Option<Hosts>,
+    /// Whether whoever comes counts as one of this machine.
+    pub(crate) all_local: bool,
     pub(crate) limits: Limits,
     /// Bytes of bodies held at this moment.
     pub(crate) bodies: AtomicUsize,
@@ -71,6 +73,12 @@ impl Host {
     /// From now on handshakes are done with this.
     pub(crate) fn set_tls(&self, acceptor: TlsAcceptor) {
         *self.tls.write().unwrap_or_else(PoisonError::into_inner) = acceptor;
+    }
+
+    /// The way that the requests of a connection take, before any TLS.
+    fn way(&self, stream: &TcpStream, door: Door) -> Way {
+        let local = self.all_local || is_local(stream);
+        Way { secure: false, local, health: door == Door::Health }
     }
 }
 
@@ -167,17 +175,23 @@ impl Visit {
         self.way
     }
 
-    /// Refuses every request of a connection that should have been encrypted.
+    /// Refuses every request of a connection that should have been encrypted. Of the
+    /// server's health anybody may know.
     pub(crate) fn check_secure(&self) -> Result<()> {
-        if self.way.secure || self.host.clear_text == ClearText::Served {
+        let served = self.host.clear_text == ClearText::Served || self.way.health;
+        if self.way.secure || served {
             return Ok(());
         }
         Err(Error::bad_request("This server does not take clear text: use https."))
     }
 
-    /// Refuses a request that calls us by a name that is not ours.
+    /// Refuses a request that calls us by a name that is not ours. Those who only ask for
+    /// the server's health, by an address of their own, need not know any.
     pub(crate) fn check_name(&self, uri: &Uri, headers: &HeaderMap) -> Result<()> {
-        self.host.hosts.as_ref().map_or(Ok(()), |hosts| hosts.check(uri, headers))
+        match &self.host.hosts {
+            Some(hosts) if !self.way.health => hosts.check(uri, headers),
+            _ => Ok(()),
+        }
     }
 
     /// Whether there is nothing more to come on an HTTP/2 connection. Other
@@ -225,9 +239,9 @@ impl Visit {
 
 /// Serves a connection until it is closed. Its failures concern nobody else
 /// and are not worth more than a line for whoever looks for them.
-pub(crate) async fn serve(stream: TcpStream, host: Arc<Host>, mut guest: Guest) {
-    let way = Way { secure: false, local: is_local(&stream), health: false };
-    let Some(opening) = guest.unless_stopping(open(stream, &host)).await else { return };
+pub(crate) async fn serve(stream: TcpStream, door: Door, host: Arc<Host>, mut guest: Guest) {
+    let way = host.way(&stream, door);
+    let Some(opening) = guest.unless_stopping(open(stream, &host, way)).await else { return };
     match opening {
         Ok(Opening::Http1(stream)) => {
             Box::pin(http1(stream, Visit::new(&host, way), guest)).await;
@@ -253,7 +267,7 @@ enum Opening {
     Http2(Replayed<TcpStream>),
 }
 
-async fn open(mut stream: TcpStream, host: &Arc<Host>) -> io::Result<Opening> {
+async fn open(mut stream: TcpStream, host: &Arc<Host>, way: Way) -> io::Result<Opening> {
     let mut first = [0; PREFACE.len()];
     let mut count = 0;
     let sniffing = sniff(&mut stream, &mut first, &mut count);
@@ -266,7 +280,7 @@ async fn open(mut stream: TcpStream, host: &Arc<Host>) -> io::Result<Opening> {
         Ok(Err(error)) => Err(error),
         Err(late) => {
             if count > 0 {
-                say_too_slow(&mut stream, host).await?;
+                say_too_slow(&mut stream, host, way).await?;
             }
             Err(late.into())
         }
@@ -307,8 +321,7 @@ async fn sniff(
 }
 
 /// A client that began in clear text and stopped learns why it is closed.
-async fn say_too_slow(stream: &mut TcpStream, host: &Arc<Host>) -> io::Result<()> {
-    let way = Way { secure: false, local: is_local(stream), health: false };
+async fn say_too_slow(stream: &mut TcpStream, host: &Arc<Host>, way: Way) -> io::Result<()> {
     let refusal = Visit::new(host, way).raw_refusal(too_slow());
     timeout(host.limits.linger_timeout(), stream.write_all(&refusal)).await?
 }

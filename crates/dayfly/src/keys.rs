@@ -108,7 +108,8 @@ fn without_blanks(text: &str) -> String {
     text.split_whitespace().collect()
 }
 
-fn decode(flag: &str, key: &str) -> Result<Vec<u8>, String> {
+/// The bytes of a key that was given with `flag`, or the sentence that refuses it.
+pub(crate) fn decode(flag: &str, key: &str) -> Result<Vec<u8>, String> {
     let bytes = BASE64
         .decode(key)
         .map_err(|_| format!("The key of {flag} is not base64: make one with `dayfly key`."))?;

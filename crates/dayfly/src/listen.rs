@@ -2,7 +2,8 @@
 //!
 //! The server listens on one port for everything, or on two that are the same but
 //! for their number, each on one address or on both of loopback; what a client speaks is
-//! found out per connection. When the limit is reached the next connection is accepted
+//! found out per connection. A third may be for health checks alone: all doors lead into one
+//! house, and each connection knows by which it came. When the limit is reached the next connection is accepted
 //! and closed at once: its client learns of it now, where one that
 //! waits in the queue of the system would wait for ever. Connections that do
 //! nothing useful leave within seconds, so the place is not lost for long.
@@ -22,7 +23,7 @@ use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 
 use crate::address::Listen;
-use crate::config::Checked;
+use crate::config::{Checked, Further};
 use crate::connection::{Host, serve};
 use crate::signals::Signals;
 
@@ -35,11 +36,30 @@ const FREE_PORT_TRIES: u32 = 32;
 
 /// Where connections come in.
 pub(crate) struct Doors {
-    /// None is empty.
+    /// Never empty.
     main: Vec<TcpListener>,
     compute: Vec<TcpListener>,
+    health: Vec<TcpListener>,
     /// The one that is looked at first, in turn.
     turn: usize,
+}
+
+/// What a door leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Door {
+    /// Everything.
+    Main,
+    /// Whether the server is well, and nothing else.
+    Health,
+}
+
+/// Where a server listens, for those who are told.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Addresses {
+    pub(crate) main: SocketAddr,
+    /// Of the compute gateway.
+    pub(crate) compute: Option<SocketAddr>,
+    pub(crate) health: Option<SocketAddr>,
 }
 
 impl Doors {
@@ -47,35 +67,48 @@ impl Doors {
     /// server has started wait for it.
     pub(crate) async fn open(settings: &Checked) -> Result<Doors, String> {
         let main = open(settings.listen, "--listen").await?;
-        let compute = match settings.compute_listen {
-            Some(place) => open(place, "--compute-listen").await?,
-            None => Vec::new(),
-        };
-        Ok(Doors { main, compute, turn: 0 })
+        let compute = open_further(settings.compute_listen, "--compute-listen").await?;
+        let health = open_further(settings.health_listen, "--health-listen").await?;
+        Ok(Doors { main, compute, health, turn: 0 })
     }
 
-    /// The main address, and that of the compute gateway.
-    pub(crate) fn addresses(&self) -> io::Result<(SocketAddr, Option<SocketAddr>)> {
-        let main = self.main.first().ok_or(io::ErrorKind::AddrNotAvailable)?;
-        let compute = self.compute.first().map(TcpListener::local_addr).transpose()?;
-        Ok((main.local_addr()?, compute))
+    pub(crate) fn addresses(&self) -> io::Result<Addresses> {
+        let first = |doors: &[TcpListener]| doors.first().map(TcpListener::local_addr).transpose();
+        Ok(Addresses {
+            main: first(&self.main)?.ok_or(io::ErrorKind::AddrNotAvailable)?,
+            compute: first(&self.compute)?,
+            health: first(&self.health)?,
+        })
     }
 
-    /// The next connection. Who comes by one door does not wait for the others, which
-    /// are looked at in turn.
-    async fn accept(&mut self) -> io::Result<TcpStream> {
+    /// The next connection, and the door it came by. Who comes by one does not wait for the
+    /// others, which are looked at in turn.
+    async fn accept(&mut self) -> io::Result<(TcpStream, Door)> {
         poll_fn(|cx| {
-            let count = self.main.len() + self.compute.len();
+            let count = self.main.len() + self.compute.len() + self.health.len();
             self.turn = self.turn.wrapping_add(1);
-            let doors = self.main.iter().chain(&self.compute).cycle();
-            for door in doors.skip(self.turn % count.max(1)).take(count) {
-                if let Poll::Ready(accepted) = door.poll_accept(cx) {
-                    return Poll::Ready(accepted.map(|(stream, _)| stream));
+            let main = self.main.iter().chain(&self.compute).map(|door| (door, Door::Main));
+            let doors = main.chain(self.health.iter().map(|door| (door, Door::Health))).cycle();
+            for (listener, door) in doors.skip(self.turn % count.max(1)).take(count) {
+                if let Poll::Ready(accepted) = listener.poll_accept(cx) {
+                    return Poll::Ready(accepted.map(|(stream, _)| (stream, door)));
                 }
             }
             Poll::Pending
         })
         .await
+    }
+}
+
+/// Opens the doors of a further place. Where nobody asked for it, it may be taken.
+async fn open_further(further: Option<Further>, flag: &str) -> Result<Vec<TcpListener>, String> {
+    let Some(further) = further else { return Ok(Vec::new()) };
+    match open(further.place, flag).await {
+        Err(sentence) if !further.is_asked_for => {
+            tracing::warn!("{sentence} The server goes on without it.");
+            Ok(Vec::new())
+        }
+        opened => opened,
     }
 }
 
@@ -158,7 +191,7 @@ pub(crate) async fn listen(mut doors: Doors, host: Arc<Host>, signals: &mut Sign
             biased;
             () = signals.next() => break,
             accepted = doors.accept() => match accepted {
-                Ok(stream) => receive(stream, &host, &house),
+                Ok((stream, door)) => receive(stream, door, &host, &house),
                 Err(error) => pause(&error).await,
             },
         }
@@ -184,13 +217,13 @@ async fn pause(error: &io::Error) {
     }
 }
 
-fn receive(stream: TcpStream, host: &Arc<Host>, house: &Arc<House>) {
+fn receive(stream: TcpStream, door: Door, host: &Arc<Host>, house: &Arc<House>) {
     let Some(guest) = house.enter() else { return };
     // Answers are written whole; waiting for more to send only delays them.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "TCP_NODELAY was refused");
     }
-    tokio::spawn(serve(stream, Arc::clone(host), guest));
+    tokio::spawn(serve(stream, door, Arc::clone(host), guest));
 }
 
 /// All connections that are open.

@@ -23,10 +23,11 @@ const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 /// The parts that log something.
 const PARTS: [&str; 6] = ["audit", "dayfly", "dayfly_api", "dayfly_engine", "dayfly_storage", "h2"];
 
-/// Logs to the standard error what the environment asks for.
-pub(crate) fn start() -> Result<(), String> {
+/// Logs to the standard error what the environment asks for; if it does not, what is
+/// `usual`, if anything is.
+pub(crate) fn start(usual: Option<&str>) -> Result<(), String> {
     let wanted = std::env::var(VARIABLE).unwrap_or_default();
-    let wanted = if wanted.trim().is_empty() { DEFAULT } else { &wanted };
+    let wanted = if wanted.trim().is_empty() { usual.unwrap_or(DEFAULT) } else { &wanted };
     let filter = EnvFilter::try_new(checked(wanted)?).map_err(|_| refusal(wanted))?;
     tracing_subscriber::fmt()
         .with_env_filter(filter)

@@ -12,6 +12,7 @@ mod banner;
 mod command;
 mod config;
 mod connection;
+mod emulator;
 mod files;
 mod hosts;
 mod keys;
@@ -51,8 +52,9 @@ use crate::answers::Answers;
 use crate::background::{Background, PERIOD};
 use crate::config::{Checked, Config, Durability, Place};
 use crate::connection::Host;
+use crate::emulator::Habits;
 use crate::hosts::Hosts;
-use crate::listen::Doors;
+use crate::listen::{Addresses, Doors};
 use crate::recount::Recount;
 use crate::renew::{LOOK_PERIOD, Renewal};
 use crate::signals::{Hangup, Signals};
@@ -88,8 +90,14 @@ fn main() -> ExitCode {
 }
 
 /// The settings of the server.
-fn settings(config: Config) -> Result<Checked, String> {
-    log::start()?;
+fn settings(mut config: Config) -> Result<Checked, String> {
+    if config.emulator {
+        config.habits = Habits::read(std::env::vars_os())?;
+    }
+    log::start(config.habits.log)?;
+    for warning in &config.habits.warnings {
+        tracing::warn!("{warning}");
+    }
     config.check()
 }
 
@@ -107,6 +115,7 @@ fn run(settings: &Checked) -> Result<(), String> {
     // Where the port is taken no folder is made: whoever mistook the port has nothing
     // to clear away.
     let doors = runtime.block_on(Doors::open(settings))?;
+    let addresses = doors.addresses().map_err(|error| format!("No address is known: {error}."))?;
     let store = open_store(settings)?;
     let engine_settings = EngineSettings {
         strict: settings.strict,
@@ -121,7 +130,8 @@ fn run(settings: &Checked) -> Result<(), String> {
     let engine = Arc::new(engine);
     let tls = settings.tls.open(SystemWall.seconds())?;
     let certificate_pem = tls.certificate_pem.clone();
-    let api = open_api(settings, Arc::clone(&engine), certificate_pem)?;
+    let port = addresses.main.port();
+    let api = open_api(settings, Arc::clone(&engine), certificate_pem, port)?;
 
     let tick = Background::start("dayfly-tick", move || {
         if let Err(error) = store.tick() {
@@ -131,7 +141,7 @@ fn run(settings: &Checked) -> Result<(), String> {
     })?;
     let recount = Recount::start(Arc::clone(&engine))?;
 
-    let served = runtime.block_on(serve(settings, doors, hangup, api, tls, &engine));
+    let served = runtime.block_on(serve(settings, doors, addresses, hangup, api, tls, &engine));
     runtime.shutdown_background();
     let served = served.map(drop);
     drop((recount, tick));
@@ -148,19 +158,21 @@ fn run(settings: &Checked) -> Result<(), String> {
 async fn serve(
     settings: &Checked,
     doors: Doors,
+    addresses: Addresses,
     hangup: Hangup,
     api: Api,
     tls: Tls,
     engine: &Arc<Engine>,
 ) -> Result<Background, String> {
     let mut signals = Signals::new()?;
-    let addresses = doors.addresses().map_err(|error| format!("No address is known: {error}."))?;
     let host = Arc::new(Host {
         answers: Arc::new(Answers::new(Arc::clone(api.edge()))),
         api,
         tls: RwLock::new(tls.acceptor),
         clear_text: settings.clear_text,
-        hosts: settings.loopback.then(|| Hosts::new(settings.host_names.clone())),
+        hosts: (settings.loopback && !settings.emulator)
+            .then(|| Hosts::new(settings.host_names.clone())),
+        all_local: settings.emulator,
         limits: settings.limits,
         bodies: AtomicUsize::new(0),
     });
@@ -168,8 +180,7 @@ async fn serve(
     if let Err(error) = banner::print(settings, addresses) {
         tracing::warn!(%error, "nobody reads what is printed");
     }
-    let (key_source, tls_source) = (settings.key_source.clone(), settings.tls.clone());
-    let renewal = Arc::new(Renewal::new(Arc::clone(&host), key_source, tls_source, tls.end));
+    let renewal = Arc::new(Renewal::new(Arc::clone(&host), settings, tls.end));
     tokio::spawn(reload(hangup, Arc::clone(&renewal)));
     let look = Background::start("dayfly-certificate", move || {
         renewal.look(SystemWall.seconds());
@@ -239,7 +250,12 @@ fn open_api(
     settings: &Checked,
     engine: Arc<Engine>,
     certificate_pem: String,
+    port: u16,
 ) -> Result<Api, String> {
+    let public_host = settings.public_endpoint.as_ref().map(|endpoint| match endpoint.port() {
+        Some(_) => endpoint.to_string(),
+        None => format!("{endpoint}:{port}"),
+    });
     Api::new(
         engine,
         dayfly_api::Settings {
@@ -247,6 +263,7 @@ fn open_api(
             loopback: settings.loopback,
             on_ipv4: settings.places().all(Listen::is_on_ipv4),
             admin_public: settings.admin_public,
+            public_host,
             certificate_pem: Some(certificate_pem),
             wall: Box::new(|| Timestamp(SystemWall.seconds())),
         },

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use dayfly_model::Timestamp;
 
+use crate::config::Checked;
 use crate::connection::Host;
 use crate::keys::KeySource;
 use crate::tls::{DAY_SECONDS, RENEW_SECONDS, Source, Tls};
@@ -32,8 +33,13 @@ pub(crate) struct Renewal {
 
 impl Renewal {
     /// `end` is that of the certificate that is in use.
-    pub(crate) fn new(host: Arc<Host>, keys: KeySource, tls: Source, end: u64) -> Renewal {
-        Renewal { host, keys, tls, end: AtomicU64::new(end) }
+    pub(crate) fn new(host: Arc<Host>, settings: &Checked, end: u64) -> Renewal {
+        Renewal {
+            host,
+            keys: settings.key_source.clone(),
+            tls: settings.tls.clone(),
+            end: AtomicU64::new(end),
+        }
     }
 
     /// Reads everything again.

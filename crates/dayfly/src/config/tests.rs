@@ -64,6 +64,82 @@ fn every_way_to_listen() {
     }
 }
 
+/// With `--emulator`, every row of the same matrix is served.
+#[test]
+fn an_emulator_serves_everything_on_every_address() {
+    let (own, read_only) = (format!("--key {OWN}"), format!("--read-only-key {OTHER}"));
+    for listen in ["", "--listen 0", "--listen :0", "--listen 10.0.0.5:0"] {
+        for key in ["", &*own, &*read_only] {
+            for flags in ["", "--allow-clear-text --admin-public", "--compute-listen :0"] {
+                let arguments = format!("--emulator {listen} {key} {flags}");
+                let checked = check(&arguments).unwrap();
+                assert!(checked.emulator && checked.loopback, "{arguments}");
+                assert_eq!(checked.clear_text, ClearText::Served, "{arguments}");
+                assert_eq!(checked.own_key, key == own, "{arguments}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_emulator_has_the_ports_of_the_emulators() {
+    let ports = |arguments: &str| {
+        let checked = check(arguments).unwrap();
+        let show = |further: Further| {
+            format!("{}{}", further.place, if further.is_asked_for { "!" } else { "" })
+        };
+        let further = [checked.compute_listen.map(show), checked.health_listen.map(show)];
+        (checked.listen.to_string(), further.map(Option::unwrap_or_default))
+    };
+    for (arguments, listen, compute, health) in [
+        ("", "localhost:8081", "", ""),
+        ("--health-listen :1", "localhost:8081", "", ":1!"),
+        ("--emulator", ":8081", ":8903", ":8080"),
+        ("--emulator --listen 9000", "localhost:9000", "localhost:8903", "localhost:8080"),
+        ("--emulator --listen 10.0.0.5:8080", "10.0.0.5:8080", "10.0.0.5:8903", ""),
+        ("--emulator --listen :8903", ":8903", "", ":8080"),
+        ("--emulator --compute-listen :1 --health-listen 2", ":8081", ":1!", "localhost:2!"),
+    ] {
+        let expected = (listen.to_owned(), [compute.to_owned(), health.to_owned()]);
+        assert_eq!(ports(arguments), expected, "{arguments}");
+    }
+}
+
+/// A health check finds nothing that a key would protect.
+#[test]
+fn an_address_for_health_checks_makes_no_network() {
+    let checked = check("--health-listen :0").unwrap();
+    assert!(checked.loopback && !checked.own_key);
+    let arguments = format!("--listen :0 --health-listen 0 --key {OWN}");
+    assert_eq!(outcome(&arguments), "https");
+}
+
+#[test]
+fn the_emulators_variables_count_where_no_setting_of_ours_does() {
+    let habits = Habits {
+        port: Some(9000),
+        protocol: Protocol::Https,
+        key: Some(OTHER.to_owned()),
+        data: Some("d".into()),
+        ..Habits::default()
+    };
+    let check = |arguments: &str| {
+        let arguments = std::iter::once("dayfly").chain(arguments.split_whitespace());
+        let mut config = Config::try_parse_from(arguments).unwrap();
+        config.habits = habits.clone();
+        config.check().unwrap()
+    };
+    let checked = check("--emulator");
+    assert_eq!((checked.listen, checked.protocol), (Listen::Every(9000), Protocol::Https));
+    assert_eq!((checked.keys.primary.as_str(), checked.own_key), (OTHER, true));
+    assert_eq!(checked.place, Place::Folder("d".into()));
+
+    let checked = check(&format!("--emulator --listen 1 --key {OWN} --data e"));
+    assert_eq!((checked.listen, checked.keys.primary.as_str()), (Listen::Loopback(1), OWN));
+    assert_eq!(checked.place, Place::Folder("e".into()));
+    assert_eq!(check("--emulator --memory").place, Place::Memory);
+}
+
 #[test]
 fn what_makes_no_sense_is_refused_in_one_sentence() {
     for (arguments, expected) in [
@@ -97,6 +173,11 @@ fn what_makes_no_sense_is_refused_in_one_sentence() {
         (
             "--compute-listen 127.0.0.1:8081",
             "--listen and --compute-listen are both localhost:8081",
+        ),
+        ("--emulator --health-listen :8081", "--listen and --health-listen are both :8081"),
+        (
+            "--compute-listen 1 --health-listen localhost:1",
+            "--compute-listen and --health-listen are both localhost:1",
         ),
     ] {
         let sentence = outcome(arguments);
@@ -154,6 +235,7 @@ fn only_known_variables_may_start_like_ours() {
     assert_eq!(check(&["HOME", "DAYFLY_KEY", "DAYFLY_LOG", "DAYFLY_MAX_CONNECTIONS"]), Ok(()));
     assert_eq!(check(&["DAYFLY_TTL_CHANGE_DELAY", "DAYFLY_ENDPOINT", "DAYFLY_CA"]), Ok(()));
     assert_eq!(check(&["DAYFLY_LENIENT_ORDER_BY"]), Ok(()));
+    assert_eq!(check(&["DAYFLY_EMULATOR", "DAYFLY_HEALTH_LISTEN", "PORT"]), Ok(()));
     let sentence = check(&["DAYFLY_LISTEN", "DAYFLY_PORT"]).unwrap_err();
     assert!(sentence.starts_with("The environment variable DAYFLY_PORT is not"), "{sentence}");
 }

@@ -73,7 +73,7 @@ impl Server {
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         let mut banner = String::new();
-        while !banner.ends_with("\nStarted\n") {
+        while banner.lines().last() != Some("Started") {
             let read = stdout.read_line(&mut banner).unwrap();
             assert!(read > 0, "the server ended before it started: {banner}");
         }
