@@ -181,6 +181,11 @@ pub(crate) struct Config {
     #[arg(long, env = "DAYFLY_TLS_KEY", value_name = "PATH")]
     pub(crate) tls_key: Option<PathBuf>,
 
+    /// A file into which the certificate is written, without its private key, for
+    /// clients that are to trust it [default: none].
+    #[arg(long, env = "DAYFLY_TLS_EXPORT", value_name = "PATH")]
+    pub(crate) tls_export: Option<PathBuf>,
+
     /// More names by which clients may call a server of this machine, besides
     /// localhost, the machine's name and those of --tls-san; may be repeated, or
     /// separated by commas.
@@ -260,6 +265,8 @@ pub(crate) struct Checked {
     pub(crate) host_names: Vec<String>,
     /// Where the certificate comes from.
     pub(crate) tls: Source,
+    /// Where it is shown, besides.
+    pub(crate) tls_export: Option<PathBuf>,
     pub(crate) limits: Limits,
 }
 
@@ -316,6 +323,7 @@ impl Config {
                 .chain(self.allow_host)
                 .collect(),
             public_endpoint: self.habits.public_endpoint,
+            tls_export: self.tls_export,
             limits: self.limits,
         })
     }

@@ -129,6 +129,9 @@ fn run(settings: &Checked) -> Result<(), String> {
         Engine::open(Arc::clone(&store), engine_settings).map_err(|error| error.message)?;
     let engine = Arc::new(engine);
     let tls = settings.tls.open(SystemWall.seconds())?;
+    if let Some(path) = &settings.tls_export {
+        tls::export(path, &tls.certificate_pem);
+    }
     let certificate_pem = tls.certificate_pem.clone();
     let port = addresses.main.port();
     let api = open_api(settings, Arc::clone(&engine), certificate_pem, port)?;

@@ -5,6 +5,7 @@
 //! next handshake shows the new certificate. Besides, the certificate is looked at from
 //! time to time: one of ours is made again in time, of another we warn.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -14,7 +15,7 @@ use dayfly_model::Timestamp;
 use crate::config::Checked;
 use crate::connection::Host;
 use crate::keys::KeySource;
-use crate::tls::{DAY_SECONDS, RENEW_SECONDS, Source, Tls};
+use crate::tls::{self, DAY_SECONDS, RENEW_SECONDS, Source, Tls};
 
 /// How long before its end we warn of a certificate.
 const WARN_SECONDS: u64 = 30 * DAY_SECONDS;
@@ -27,6 +28,8 @@ pub(crate) struct Renewal {
     host: Arc<Host>,
     keys: KeySource,
     tls: Source,
+    /// Where the certificate is shown, besides.
+    export: Option<PathBuf>,
     /// When the certificate ends.
     end: AtomicU64,
 }
@@ -38,6 +41,7 @@ impl Renewal {
             host,
             keys: settings.key_source.clone(),
             tls: settings.tls.clone(),
+            export: settings.tls_export.clone(),
             end: AtomicU64::new(end),
         }
     }
@@ -82,6 +86,9 @@ impl Renewal {
 
     fn show(&self, tls: Tls) {
         self.end.store(tls.end, Ordering::Relaxed);
+        if let Some(path) = &self.export {
+            tls::export(path, &tls.certificate_pem);
+        }
         self.host.api.set_certificate(tls.certificate_pem);
         self.host.set_tls(tls.acceptor);
     }

@@ -176,19 +176,30 @@ fn make(names: &[String], now: u64) -> Result<String, rcgen::Error> {
     Ok(format!("{}{end}\n{}{}", title(names), certificate.pem(), key.serialize_pem()))
 }
 
-/// Written aside and renamed, so that no crash leaves half of it.
 fn keep(path: &Path, text: &str) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     }
+    write(path, text, 0o600)
+}
+
+/// Shows a certificate, without its key, in a file for clients. The server works without
+/// it, so a file that cannot be written does not stop it.
+pub(crate) fn export(path: &Path, certificate_pem: &str) {
+    if let Err(error) = write(path, certificate_pem, 0o644) {
+        tracing::warn!("the certificate is not in {}: {error}", path.display());
+    }
+}
+
+/// Written aside and renamed, so that nobody meets half of it, whatever crashes.
+fn write(path: &Path, text: &str, mode: u32) -> io::Result<()> {
     let aside = path.with_extension("new");
     if let Err(error) = fs::remove_file(&aside)
         && error.kind() != io::ErrorKind::NotFound
     {
         return Err(error);
     }
-    let mut file: File =
-        OpenOptions::new().write(true).create_new(true).mode(0o600).open(&aside)?;
+    let mut file: File = OpenOptions::new().write(true).create_new(true).mode(mode).open(&aside)?;
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
     fs::rename(&aside, path)

@@ -341,3 +341,19 @@ fn the_account_names_the_public_endpoint() {
         assert!(account.contains(&endpoint), "{account}");
     }
 }
+
+#[test]
+fn the_certificate_is_shown_in_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("emulator.pem");
+    let export = |path: &str| {
+        let mut command = emulator(&[("PORT", "0"), ("DAYFLY_TLS_EXPORT", path)]);
+        Server::spawn(command.stderr(Stdio::piped()))
+    };
+    let server = export(file.to_str().unwrap());
+    let shown = std::fs::read_to_string(&file).unwrap();
+    assert_eq!(shown, server.get("/_explorer/emulator.pem").body);
+    assert!(shown.starts_with("-----BEGIN CERTIFICATE-----") && !shown.contains("PRIVATE"));
+    let mut server = export(folder.path().join("nothing/emulator.pem").to_str().unwrap());
+    server.hear("the certificate is not in ");
+}
