@@ -28,7 +28,7 @@ pub use dayfly_engine::reply::Pieces;
 use dayfly_engine::reply::{Reply, Success};
 use dayfly_engine::{Answer, Engine};
 use dayfly_model::{Error, ErrorKind, Result, Timestamp};
-use http::header::{CONTENT_TYPE, HOST, HeaderMap, HeaderValue};
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderValue};
 use http::{Response, Uri, request};
 
 use crate::auth::{Access, Keys};
@@ -59,6 +59,7 @@ impl fmt::Debug for AccountKeys {
 }
 
 /// What can be set.
+#[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
 pub struct Settings {
     /// The keys of the account.
     pub keys: AccountKeys,
@@ -69,6 +70,8 @@ pub struct Settings {
     /// Whether the admin API is there also for other machines. It is for this one,
     /// whatever the server listens on.
     pub admin_public: bool,
+    /// Whether the account is shown to those, too, who sign nothing.
+    pub open_account: bool,
     /// The host that the account names, with its port; without one, the host by which its
     /// reader came.
     pub public_host: Option<String>,
@@ -290,11 +293,16 @@ impl Api {
         &self,
         request: &Request<'_>,
         resource: Resource<'_>,
-        Incoming { way, cancel, .. }: &Incoming,
+        incoming: &Incoming,
     ) -> Result<Option<Said>> {
+        let Incoming { parts, way, cancel, .. } = incoming;
+        let is_signed = parts.headers.contains_key(AUTHORIZATION);
         let get = matches!(request.method, "GET" | "HEAD");
         Ok(Some(match resource {
             resource if is_page(resource) && !get => return Err(wrong_verb(request.method)),
+            Resource::Account if self.settings.open_account && !is_signed => {
+                self.account(request, incoming)?
+            }
             Resource::Alive => Said::text("text/plain", "alive\n"),
             Resource::Ready => {
                 let busy = |why: Error| Error::new(ErrorKind::ServiceUnavailable, why.message);

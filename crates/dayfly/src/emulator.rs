@@ -12,7 +12,8 @@
 //! refuses to start, since its effect would be missed silently.
 //!
 //! Other habits are elsewhere: `banner.rs` prints the lines that tools wait for, `listen.rs`
-//! opens ports 8903 and 8080, and the API has the page of the explorer.
+//! opens ports 8903 and 8080, and the API has the page of the explorer and shows the account
+//! to who signs nothing: some tools ask for it to learn whether the server is up.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

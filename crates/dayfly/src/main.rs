@@ -266,6 +266,7 @@ fn open_api(
             loopback: settings.loopback,
             on_ipv4: settings.places().all(Listen::is_on_ipv4),
             admin_public: settings.admin_public,
+            open_account: settings.emulator,
             public_host,
             certificate_pem: Some(certificate_pem),
             wall: Box::new(|| Timestamp(SystemWall.seconds())),

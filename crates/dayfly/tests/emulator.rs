@@ -106,6 +106,16 @@ fn dotnet_finds_the_server_behind_a_mapped_port() {
     assert_eq!(send(&server, "POST", "/dbs", r#"{"id":"d"}"#).status, 201);
 }
 
+/// Earlier versions wait for a 2xx of `GET /`, which they do not sign.
+#[test]
+fn an_older_dotnet_asks_for_the_account_without_a_signature() {
+    let server = start(&[("PORT", "0"), ("ENABLE_EXPLORER", "false")]);
+    assert_eq!(server.get("/").status, 200);
+    assert_eq!(server.get("/dbs").status, 401);
+    assert_eq!(server.get_with(OWN_KEY, "/").status, 401, "what is signed is signed well");
+    assert_eq!(Server::start(&[]).get("/").status, 401);
+}
+
 /// Testcontainers for Java waits for a line that matches `.*Started\r\n$`, loads the
 /// certificate, and trusts it alone.
 #[test]

@@ -101,6 +101,7 @@ impl Server {
             loopback: true,
             on_ipv4: true,
             admin_public: false,
+            open_account: false,
             public_host: None,
             certificate_pem: None,
             wall: Box::new(|| SIGNED_AT),
