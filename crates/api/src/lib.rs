@@ -86,7 +86,8 @@ pub struct Settings {
 pub struct Way {
     /// Whether it came over TLS.
     pub secure: bool,
-    /// Whether it came from this machine, by the address at the other end.
+    /// Whether it came from this machine, by the address at the other end, or is to count
+    /// as if it had.
     pub local: bool,
     /// Whether it came by the door for health checks, behind which there is nothing else.
     pub health: bool,

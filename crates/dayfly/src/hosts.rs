@@ -3,8 +3,8 @@
 //! A web page can give a name of its own the address 127.0.0.1 and have the browser ask
 //! there (DNS rebinding). The page cannot choose the `host` that the browser sends: it is
 //! that name. So whoever calls us by a name that is not ours is refused. A server on a
-//! network has names that only its users know, and keys of its own: there nothing is
-//! checked.
+//! network has names that only its users know, and keys of its own, and a container is
+//! called by whatever name its network gives it: there nothing is checked.
 
 use std::net::IpAddr;
 

@@ -66,6 +66,20 @@ fn every_script_says_what_it_proves() {
 }
 
 #[test]
+fn every_variable_of_the_emulators_is_in_the_docs() {
+    let page = read("docs/ci.md");
+    let source = read("crates/dayfly/src/emulator.rs");
+    let (_, table) = source.split_once("const TABLE").unwrap();
+    let (table, _) = table.split_once("];").unwrap();
+    let is_name = |text: &&str| text.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');
+    let names: Vec<_> = table.split('"').filter(is_name).collect();
+    assert!(names.len() > 10, "{names:?}");
+    for name in names {
+        assert!(page.contains(&format!("`{name}`")), "docs/ci.md does not mention {name}");
+    }
+}
+
+#[test]
 fn every_setting_is_in_the_readme() {
     let readme = read("README.md");
     let config = read("crates/dayfly/src/config.rs");
