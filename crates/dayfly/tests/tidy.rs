@@ -186,3 +186,52 @@ fn named(text: &str) -> Vec<String> {
     }
     names
 }
+
+/// What only some files may say, as far as that can be seen: the invariants of
+/// ARCHITECTURE.md that a machine can check. The lint of clippy.toml has the clocks.
+#[test]
+fn what_is_said_in_one_place_is_said_nowhere_else() {
+    for (what, folder, needle, places) in [
+        ("liveness is asked of `Liveness`", "engine", ".is_dead(self.cuts)", &["liveness.rs"][..]),
+        // What they read is not shown, or an entry has said already that it is alive.
+        (
+            "a stored record is judged",
+            "engine",
+            "Record::decode",
+            &["record.rs", "check.rs", "purge/unit.rs", "index/rebuild.rs", "query/access.rs"],
+        ),
+        ("keys are built in one file", "engine", "[b\"", &["keys.rs"]),
+        ("an item dies by `FeedRow::bury`", "engine", "keys::by_rid(self.docno)", &["rows.rs"]),
+        ("every response leaves by one function", "api", "Response::new(", &["reply.rs"]),
+        ("every response leaves by one function", "api", "Response::builder(", &[]),
+        ("every response leaves by one function", "dayfly", "Response::new(", &[]),
+        ("every response leaves by one function", "dayfly", "Response::builder(", &[]),
+        ("what is tested is what is shipped", "engine", "cfg!(test)", &[]),
+    ] {
+        let source = root().join("crates").join(folder).join("src");
+        for (file, text) in sources(&source) {
+            let text = text.split("#[cfg(test)]\nmod tests").next().unwrap();
+            if text.contains(needle) {
+                assert!(places.contains(&&*file), "{what}, but {folder}/src/{file} has '{needle}'");
+            }
+        }
+    }
+}
+
+/// All files of a crate but those of its tests, with their names.
+fn sources(source: &Path) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    let mut folders = vec![source.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.strip_prefix(source).unwrap().to_string_lossy().into_owned();
+            match path.file_stem().unwrap().to_str() {
+                Some(stem) if stem.ends_with("tests") => {}
+                _ if path.is_dir() => folders.push(path),
+                _ => found.push((name, fs::read_to_string(path).unwrap())),
+            }
+        }
+    }
+    found
+}
