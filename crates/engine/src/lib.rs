@@ -61,6 +61,7 @@ use std::time::Duration;
 
 use dayfly_model::{Error, ErrorKind, Result, Timestamp};
 use dayfly_sql::run::Steps;
+pub use dayfly_storage::COMMIT_SECONDS;
 use dayfly_storage::clock::{Reading, Refused, Step};
 use dayfly_storage::{
     Batch, Draft, Figures, Plan, Snapshot, Stamp, Store, Ticket, View, commit, commit_returning,

@@ -90,6 +90,9 @@ error_kinds! {
     InsufficientStorage     507    0 "InsufficientStorage";
 }
 
+/// What is said of a feature that dayfly does not have yet, after its name.
+const NOT_YET: &str = " is not supported by dayfly yet.";
+
 /// A failure: its row in the table, and a sentence for a person.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
@@ -118,7 +121,13 @@ impl Error {
 
     /// A feature of the service that dayfly does not have yet.
     pub fn not_yet(feature: &str) -> Self {
-        Error::new(ErrorKind::NotImplemented, format!("{feature} is not supported by dayfly yet."))
+        Error::new(ErrorKind::NotImplemented, format!("{feature}{NOT_YET}"))
+    }
+
+    /// The feature that is missing, if that is what failed.
+    pub fn missing(&self) -> Option<&str> {
+        let is_missing = self.kind == ErrorKind::NotImplemented;
+        is_missing.then(|| self.message.strip_suffix(NOT_YET).unwrap_or(&self.message))
     }
 }
 
@@ -144,6 +153,12 @@ mod tests {
         let rows: HashSet<_> =
             ErrorKind::ALL.iter().map(|kind| (kind.wire().status, kind.wire().substatus)).collect();
         assert_eq!(rows.len(), ErrorKind::ALL.len());
+    }
+
+    #[test]
+    fn a_missing_feature_is_told_by_its_name() {
+        assert_eq!(Error::not_yet("Patch").missing(), Some("Patch"));
+        assert_eq!(Error::bad_request("Patch is not supported by dayfly yet.").missing(), None);
     }
 
     /// 403/3 and 403/1008 make SDKs look for another region.

@@ -233,6 +233,11 @@ pub struct Cleared {
     pub next: Option<Vec<u8>>,
 }
 
+/// The upper ends of the classes of [`Figures::commit_classes`], in seconds; the last
+/// class has none.
+pub const COMMIT_SECONDS: [f64; 13] =
+    [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0];
+
 /// Counts since the store was opened, and sizes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Figures {
@@ -246,6 +251,9 @@ pub struct Figures {
     pub written_bytes: u64,
     /// Time the committer spent writing and syncing, in seconds.
     pub commit_seconds: f64,
+    /// How many groups took up to [`COMMIT_SECONDS`], each in one class only; the last
+    /// class is for all others.
+    pub commit_classes: [u64; COMMIT_SECONDS.len() + 1],
     /// The part of it above what a write usually takes: the engine made the
     /// committer wait for a flush or a compaction.
     pub stall_seconds: f64,
@@ -257,6 +265,10 @@ pub struct Figures {
     pub compactions: u64,
     /// Bytes of records read lately, kept in memory.
     pub cached_bytes: u64,
+    /// Records that were found there.
+    pub cache_hits: u64,
+    /// Records that were looked for there and not found; none without a cache.
+    pub cache_misses: u64,
     /// Rows on disk, roughly, with those that are deleted; 0 in memory.
     pub rows: u64,
     /// Deletes that are on disk until a compaction meets them.
@@ -265,6 +277,8 @@ pub struct Figures {
     pub disk_bytes: u64,
     /// Bytes free where the data is, if that is known.
     pub free_bytes: Option<u64>,
+    /// With fewer than these, writes that grow are refused.
+    pub reserve_bytes: u64,
 }
 
 /// How storage fails. One kind for each thing a caller can do about it.

@@ -23,7 +23,7 @@
 
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use bytes::{Buf as _, BufMut as _, Bytes};
 use quick_cache::Weighter;
@@ -136,6 +136,44 @@ impl Doorkeeper {
 
 type RecordCache = Cache<u64, Bytes, Weight, BuildHasherDefault<AsItIs>>;
 
+/// How many places looks are counted in.
+const PLACES: usize = 16;
+
+/// How often records were found, and how often not. Everybody counts all the time, so
+/// threads count in different places, each in memory of its own.
+#[derive(Default)]
+struct Looks([Place; PLACES]);
+
+#[derive(Default)]
+#[repr(align(128))]
+struct Place {
+    hits: AtomicU64,
+    misses: AtomicU64,
+}
+
+impl Looks {
+    fn count(&self, found: bool) {
+        thread_local! {
+            static PLACE: usize = {
+                static NEXT: AtomicUsize = AtomicUsize::new(0);
+                NEXT.fetch_add(1, Ordering::Relaxed) % PLACES
+            };
+        }
+        if let Some(place) = self.0.get(PLACE.with(|place| *place)) {
+            let count = if found { &place.hits } else { &place.misses };
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// How many hits and misses there were.
+    fn sums(&self) -> (u64, u64) {
+        let sum = |of: fn(&Place) -> &AtomicU64| {
+            self.0.iter().map(|place| of(place).load(Ordering::Relaxed)).sum()
+        };
+        (sum(|place| &place.hits), sum(|place| &place.misses))
+    }
+}
+
 /// The record cache.
 pub(super) struct Records {
     pub(super) slots: Slots,
@@ -146,6 +184,7 @@ pub(super) struct Records {
     is_full: AtomicBool,
     /// How many records came, or went because they were written.
     changes: AtomicU64,
+    looks: Looks,
 }
 
 /// What stands before the value: bucket, generation, the key and its length.
@@ -175,6 +214,7 @@ impl Records {
             cache,
             is_full: AtomicBool::new(false),
             changes: AtomicU64::new(0),
+            looks: Looks::default(),
         }
     }
 
@@ -197,7 +237,21 @@ impl Records {
         key: &[u8],
         generation: u64,
     ) -> Option<Bytes> {
-        let mut record = self.cache.as_ref()?.get(&fingerprint)?;
+        let cache = self.cache.as_ref()?;
+        let found = self.find(cache, fingerprint, bucket, key, generation);
+        self.looks.count(found.is_some());
+        found
+    }
+
+    fn find(
+        &self,
+        cache: &RecordCache,
+        fingerprint: u64,
+        bucket: Bucket,
+        key: &[u8],
+        generation: u64,
+    ) -> Option<Bytes> {
+        let mut record = cache.get(&fingerprint)?;
         let of_bucket = record.try_get_u64().ok()?;
         let read_at = record.try_get_u64().ok()?;
         let key_bytes = usize::from(record.try_get_u16().ok()?);
@@ -257,6 +311,11 @@ impl Records {
     /// How large it is.
     pub(super) fn bytes(&self) -> u64 {
         self.cache.as_ref().map_or(0, Cache::weight)
+    }
+
+    /// How often a record was found, and how often not.
+    pub(super) fn looks(&self) -> (u64, u64) {
+        self.looks.sums()
     }
 
     /// Forgets all records.
@@ -331,6 +390,7 @@ mod tests {
         assert_eq!(records.bytes(), 0);
         keep(&records, 5001);
         assert!(has(&records, 5001));
+        assert_eq!(records.looks(), (3, 1));
     }
 
     #[test]

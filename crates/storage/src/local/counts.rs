@@ -8,7 +8,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::Figures;
+use crate::{COMMIT_SECONDS, Figures};
 
 const STALL_AT_LEAST: Duration = Duration::from_millis(50);
 const STALL_TIMES_AVERAGE: u64 = 4;
@@ -21,6 +21,7 @@ pub(super) struct Counts {
     redrafts: AtomicU64,
     written_bytes: AtomicU64,
     commit_nanos: AtomicU64,
+    commit_classes: [AtomicU64; COMMIT_SECONDS.len() + 1],
     stall_nanos: AtomicU64,
     average_nanos: AtomicU64,
     compactions: AtomicU64,
@@ -48,6 +49,10 @@ impl Counts {
         let usual = whole_nanos(STALL_AT_LEAST).max(average * STALL_TIMES_AVERAGE);
         self.groups.fetch_add(1, Ordering::Relaxed);
         self.commit_nanos.fetch_add(nanos, Ordering::Relaxed);
+        let class = COMMIT_SECONDS.partition_point(|end| *end < took.as_secs_f64());
+        if let Some(class) = self.commit_classes.get(class) {
+            class.fetch_add(1, Ordering::Relaxed);
+        }
         self.stall_nanos.fetch_add(nanos.saturating_sub(usual), Ordering::Relaxed);
         let next = (average * (AVERAGE_OVER - 1) + nanos.min(usual)) / AVERAGE_OVER;
         self.average_nanos.store(next, Ordering::Relaxed);
@@ -66,6 +71,10 @@ impl Counts {
             redrafts: self.redrafts.load(Ordering::Relaxed),
             written_bytes: self.written_bytes(),
             commit_seconds: seconds(&self.commit_nanos),
+            commit_classes: self
+                .commit_classes
+                .each_ref()
+                .map(|class| class.load(Ordering::Relaxed)),
             stall_seconds: seconds(&self.stall_nanos),
             compactions: self.compactions.load(Ordering::Relaxed),
             ..Figures::default()
@@ -92,6 +101,7 @@ mod tests {
         assert!((figures.stall_seconds - 0.1).abs() < 1e-9);
         assert!((figures.commit_seconds - 0.19).abs() < 1e-9);
         assert_eq!(figures.groups, 2);
+        assert_eq!(figures.commit_classes, [0, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0, 0, 0]);
     }
 
     #[test]

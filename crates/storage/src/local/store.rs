@@ -93,7 +93,11 @@ impl<B: Backend> Store for Local<B> {
 
     fn figures(&self) -> Figures {
         let held = self.shared.backend.held();
+        let (cache_hits, cache_misses) = self.shared.notes.records.looks();
         Figures {
+            cache_hits,
+            cache_misses,
+            reserve_bytes: self.shared.options.reserve_bytes,
             disk_bytes: self.shared.backend.disk_bytes(),
             free_bytes: self.shared.free_bytes(),
             cached_bytes: self.shared.notes.records.bytes(),
