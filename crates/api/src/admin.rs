@@ -12,11 +12,20 @@ use serde_json::Value;
 use crate::auth::Access;
 use crate::operation::{Request, verb, wrong_verb};
 use crate::parameters::Parameters;
+use crate::requests::Filter;
 use crate::route;
 
 /// A forecast tells the next day by the hour, unless asked for something else.
 const FORECAST_BUCKETS: u32 = 24;
 const FORECAST_BUCKET_SECONDS: u32 = 3600;
+
+/// What a call asks for.
+pub(crate) enum Call {
+    /// Something of the engine.
+    Operation(Operation),
+    /// Some of the last requests.
+    Requests(Filter),
+}
 
 /// Whether a key that only reads may send this. An explained query changes
 /// nothing.
@@ -28,10 +37,18 @@ pub(crate) fn access(method: &str, call: &[Cow<'_, str>]) -> Access {
     }
 }
 
-/// What a call asks for.
-pub(crate) fn read(request: &Request<'_>, call: &[Cow<'_, str>]) -> Result<Operation> {
+/// Reads a call.
+pub(crate) fn read(request: &Request<'_>, call: &[Cow<'_, str>]) -> Result<Call> {
     let call: Vec<&str> = call.iter().map(AsRef::as_ref).collect();
     match (call.as_slice(), verb(request.method)) {
+        (["requests"], "GET") => Filter::read(request.query).map(Call::Requests),
+        (["requests"], _) => Err(wrong_verb(request.method)),
+        _ => operation(request, &call).map(Call::Operation),
+    }
+}
+
+fn operation(request: &Request<'_>, call: &[&str]) -> Result<Operation> {
+    match (call, verb(request.method)) {
         (["clock"], "GET") => Ok(Operation::ReadClock),
         (["clock"], "POST") => Ok(Operation::MoveClock { step: step(request.body)? }),
         (["clock"], _) => Err(wrong_verb(request.method)),

@@ -7,13 +7,17 @@ mod account;
 mod admin;
 mod advice;
 mod auth;
+mod edge;
 mod explorer;
 mod headers;
+mod kind;
 mod metrics;
 mod operation;
 mod parameters;
 mod reply;
+mod requests;
 mod route;
+mod warnings;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -30,15 +34,20 @@ use dayfly_engine::{Answer, Engine};
 use dayfly_model::{Error, ErrorKind, Result, Timestamp};
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderValue};
 use http::{Response, Uri, request};
+use uuid::Uuid;
 
+use crate::admin::Call;
 use crate::auth::{Access, Keys};
+pub use crate::edge::{Edge, Protocol};
 use crate::headers::Headers;
-pub use crate::metrics::Edge;
-use crate::metrics::Requests;
+use crate::kind::Kind;
+use crate::metrics::Meters;
 use crate::operation::{Request, wrong_verb};
 use crate::reply::{Constant, Context};
+use crate::requests::{About, Answered, RequestLog};
 use crate::route::Resource;
 pub use crate::route::UNKNOWN_PATH;
+use crate::warnings::Warnings;
 
 /// The keys of the account, in base64.
 #[derive(Clone, Default)]
@@ -77,6 +86,8 @@ pub struct Settings {
     pub public_host: Option<String>,
     /// What `/_explorer/emulator.pem` serves.
     pub certificate_pem: Option<String>,
+    /// Whether the last requests are kept in memory, for those who look.
+    pub request_log: bool,
     /// Real time, for the dates of signatures.
     pub wall: Box<dyn Fn() -> Timestamp + Send + Sync>,
 }
@@ -111,8 +122,10 @@ pub struct Api {
     /// Who asks takes a copy of the pointer, and is not in the way of a change.
     keys: RwLock<Arc<Keys>>,
     certificate_pem: RwLock<Option<String>>,
+    meters: Meters,
+    log: RequestLog,
+    warnings: Warnings,
     settings: Settings,
-    requests: Requests,
     edge: Arc<Edge>,
     number: AtomicU64,
     constant: Constant,
@@ -125,9 +138,11 @@ impl Api {
             keys: RwLock::new(Arc::new(Keys::parse(&settings.keys)?)),
             certificate_pem: RwLock::new(settings.certificate_pem.take()),
             constant: Constant::new((settings.wall)()),
+            log: RequestLog::new(settings.request_log),
+            meters: Meters::default(),
+            warnings: Warnings::default(),
             engine,
             settings,
-            requests: Requests::default(),
             edge: Arc::default(),
             number: AtomicU64::new(0),
         })
@@ -137,7 +152,8 @@ impl Api {
     pub async fn handle(&self, mut incoming: Incoming) -> Response<Pieces> {
         let started = instant();
         let activity_id = activity_id(&incoming.parts.headers);
-        let answer = self.answer(&incoming).unwrap_or_else(Said::failed);
+        let mut about = About::default();
+        let answer = self.answer(&incoming, &mut about).unwrap_or_else(Said::failed);
         let said = match answer {
             Said::Operation(Answer::Ready(reply)) => Said::Reply(reply),
             Said::Operation(Answer::Pending(pending)) => Said::Reply(pending.answer().await),
@@ -145,7 +161,8 @@ impl Api {
         };
         let location = location(&incoming);
         let headers = std::mem::take(&mut incoming.parts.headers);
-        self.respond(said, Asked { activity_id, location, headers, started })
+        let (verb, path) = named(&incoming.parts);
+        self.respond(said, Asked { verb, path, about, activity_id, location, headers, started })
     }
 
     /// From now on the account has these keys, and no others. Fails, and changes
@@ -183,7 +200,7 @@ impl Api {
         let path = head.uri.path();
         let segments = route::segments(path)?;
         match resource(&segments, way)? {
-            resource if is_page(resource) => Ok(()),
+            resource if resource.is_page() => Ok(()),
             Resource::Admin(call) => self.check_admin(&request, call, way),
             resource => match self.check_signature(&request, path, &segments) {
                 Ok(()) => Ok(()),
@@ -242,17 +259,24 @@ impl Api {
         self.engine.stop_long_work();
     }
 
-    /// What the listener refuses by itself, with all the usual headers. `of` are those
-    /// of the request, as far as they are known.
-    pub fn refuse(&self, error: Error, of: &HeaderMap) -> Response<Pieces> {
-        let headers = HeaderMap::new();
-        let activity_id = activity_id(of);
-        let asked = Asked { activity_id, location: None, headers, started: instant() };
+    /// What the listener refuses by itself, with all the usual headers. `of` is the
+    /// request, if there is a whole head of one.
+    pub fn refuse(&self, error: Error, of: Option<&request::Parts>) -> Response<Pieces> {
+        let (verb, path) = of.map_or((requests::UNKNOWN, requests::UNKNOWN), named);
+        let asked = Asked {
+            verb,
+            path,
+            about: About::default(),
+            activity_id: of.map_or_else(new_activity_id, |parts| activity_id(&parts.headers)),
+            location: None,
+            headers: HeaderMap::new(),
+            started: instant(),
+        };
         self.respond(Said::failed(error), asked)
     }
 
-    /// The walk of a request, top to bottom.
-    fn answer(&self, incoming: &Incoming) -> Result<Said> {
+    /// The walk of a request, top to bottom. `about` says how far it came.
+    fn answer(&self, incoming: &Incoming, about: &mut About) -> Result<Said> {
         let path = incoming.parts.uri.path();
         let request = Request {
             method: incoming.parts.method.as_str(),
@@ -262,14 +286,14 @@ impl Api {
         };
         let segments = route::segments(path)?;
         let resource = resource(&segments, incoming.way)?;
-        if let Some(said) = self.open(&request, resource, incoming)? {
+        if let Some(said) = self.open(&request, resource, incoming, about)? {
             return Ok(said);
         }
         let Err(refused) = self.check_signature(&request, path, &segments) else {
-            return self.carry_out(&request, resource, &segments, incoming);
+            return self.carry_out(&request, resource, &segments, incoming, about);
         };
         let segments = self.check_whole(&request, &incoming.parts.uri, resource, refused)?;
-        self.carry_out(&request, route::resource(&segments)?, &segments, incoming)
+        self.carry_out(&request, route::resource(&segments)?, &segments, incoming, about)
     }
 
     /// What a request with a good signature asks for.
@@ -279,12 +303,15 @@ impl Api {
         resource: Resource<'_>,
         segments: &[Cow<'_, str>],
         incoming: &Incoming,
+        about: &mut About,
     ) -> Result<Said> {
         if resource == Resource::Account {
+            *about = Kind::ReadAccount.into();
             return self.account(request, incoming);
         }
         let operation = operation::read(request, resource)
             .or_else(|error| operation::refuse(request, segments, error))?;
+        *about = self.log.about(&operation);
         Ok(Said::Operation(self.engine.run_until(operation, incoming.cancel.clone())))
     }
 
@@ -295,13 +322,19 @@ impl Api {
         request: &Request<'_>,
         resource: Resource<'_>,
         incoming: &Incoming,
+        about: &mut About,
     ) -> Result<Option<Said>> {
         let Incoming { parts, way, cancel, .. } = incoming;
         let is_signed = parts.headers.contains_key(AUTHORIZATION);
-        let get = matches!(request.method, "GET" | "HEAD");
+        if resource.is_page() {
+            *about = Kind::Page.into();
+            if !matches!(request.method, "GET" | "HEAD") {
+                return Err(wrong_verb(request.method));
+            }
+        }
         Ok(Some(match resource {
-            resource if is_page(resource) && !get => return Err(wrong_verb(request.method)),
             Resource::Account if self.settings.open_account && !is_signed => {
+                *about = Kind::ReadAccount.into();
                 self.account(request, incoming)?
             }
             Resource::Alive => Said::text("text/plain", "alive\n"),
@@ -324,13 +357,21 @@ impl Api {
                 if !self.settings.loopback {
                     self.check_bearer(request, *way, Access::Read)?;
                 }
-                let text = metrics::render(&self.engine, &self.requests, &self.edge);
+                let text = metrics::render(&self.engine, &self.meters, &self.edge);
                 Said::text("text/plain; version=0.0.4", text)
             }
             Resource::Admin(call) => {
                 self.check_admin(request, call, *way)?;
-                let operation = admin::read(request, call)?;
-                Said::Operation(self.engine.run_until(operation, cancel.clone()))
+                match admin::read(request, call)? {
+                    Call::Operation(operation) => {
+                        *about = self.log.about(&operation);
+                        Said::Operation(self.engine.run_until(operation, cancel.clone()))
+                    }
+                    Call::Requests(filter) => {
+                        *about = Kind::ReadRequests.into();
+                        self.tell(self.log.show(&filter).to_string())
+                    }
+                }
             }
             _ => return Ok(None),
         }))
@@ -367,22 +408,17 @@ impl Api {
         let public = self.settings.public_host.as_deref();
         let host = public.unwrap_or_else(|| host(&incoming.parts));
         let body = account::describe(host, incoming.way.secure, self.settings.on_ipv4);
-        let mut reply = self.engine.run(Operation::ReadTime).wait();
-        reply.outcome =
-            Ok(Success { status: 200, body: body.to_string().into(), ..Success::default() });
-        Ok(Said::Reply(reply))
+        Ok(self.tell(body.to_string()))
     }
 
-    fn respond(&self, said: Said, asked: Asked) -> Response<Pieces> {
-        let context = Context {
-            activity_id: asked.activity_id,
-            location: asked.location,
-            headers: asked.headers,
-            wall: &*self.settings.wall,
-            duration: asked.started.elapsed(),
-            number: self.number.fetch_add(1, Ordering::Relaxed),
-            constant: &self.constant,
-        };
+    /// What is answered without the engine, at the time that it has.
+    fn tell(&self, body: String) -> Said {
+        let mut reply = self.engine.run(Operation::ReadTime).wait();
+        reply.outcome = Ok(Success { status: 200, body: body.into(), ..Success::default() });
+        Said::Reply(reply)
+    }
+
+    fn respond(&self, said: Said, asked: Asked<'_>) -> Response<Pieces> {
         let (reply, kind) = match said {
             Said::Reply(reply) => (reply, None),
             Said::Operation(answer) => (answer.wait(), None),
@@ -392,12 +428,30 @@ impl Api {
                 (reply, Some(kind))
             }
         };
+        let Asked { verb, path, about, activity_id, location, headers, started } = asked;
+        let (now, took) = (reply.now.unwrap_or_else(&self.settings.wall), started.elapsed());
+        self.note(Answered { verb, path, about, activity_id, reply: &reply, at: now, took });
+        let context = Context {
+            activity_id: activity_id.to_string(),
+            location,
+            headers,
+            now,
+            duration: took,
+            number: self.number.fetch_add(1, Ordering::Relaxed),
+            constant: &self.constant,
+        };
         let mut response = reply::respond(reply, context);
         if let Some(kind) = kind {
             response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
         }
-        self.requests.count(response.status());
         response
+    }
+
+    /// Tells those who watch of a request, by whatever protocol it came.
+    fn note(&self, answered: Answered<'_>) {
+        self.meters.count(&answered);
+        self.warnings.look(answered.reply);
+        self.log.note(answered);
     }
 }
 
@@ -408,21 +462,12 @@ fn resource<'a>(segments: &'a [Cow<'a, str>], way: Way) -> Result<Resource<'a>> 
     if way.health && !is_health { Err(route::unknown()) } else { Ok(resource) }
 }
 
-/// Whether this is a page that is read without a signature.
-fn is_page(resource: Resource<'_>) -> bool {
-    matches!(
-        resource,
-        Resource::Ready
-            | Resource::Alive
-            | Resource::Certificate
-            | Resource::Explorer
-            | Resource::Metrics
-    )
-}
-
 /// What is left of a request when it is answered.
-struct Asked {
-    activity_id: String,
+struct Asked<'a> {
+    verb: &'a str,
+    path: &'a str,
+    about: About,
+    activity_id: Uuid,
     location: Option<String>,
     headers: HeaderMap,
     started: Instant,
@@ -446,6 +491,11 @@ impl Said {
     }
 }
 
+/// The verb and the path of a request.
+fn named(parts: &request::Parts) -> (&str, &str) {
+    (parts.method.as_str(), parts.uri.path())
+}
+
 /// The host by which a client came.
 fn host(parts: &request::Parts) -> &str {
     let header = || parts.headers.get(HOST).and_then(|host| host.to_str().ok());
@@ -467,22 +517,22 @@ fn location(incoming: &Incoming) -> Option<String> {
 }
 
 /// The client's activity id, if it is one, or a new one.
-fn activity_id(headers: &HeaderMap) -> String {
+fn activity_id(headers: &HeaderMap) -> Uuid {
     headers
         .get("x-ms-activity-id")
         .and_then(|value| value.to_str().ok())
-        .and_then(|text| uuid::Uuid::parse_str(text).ok())
-        .map_or_else(new_activity_id, |id| id.to_string())
+        .and_then(|text| Uuid::parse_str(text).ok())
+        .unwrap_or_else(new_activity_id)
 }
 
 /// An id that nobody else has: a random one of this process, and a count.
-fn new_activity_id() -> String {
-    static PROCESS: LazyLock<u128> = LazyLock::new(|| uuid::Uuid::new_v4().as_u128());
+fn new_activity_id() -> Uuid {
+    static PROCESS: LazyLock<u128> = LazyLock::new(|| Uuid::new_v4().as_u128());
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let count = u128::from(COUNT.fetch_add(1, Ordering::Relaxed));
     // The count goes into the last twelve digits, which say nothing of the
     // kind of id.
-    uuid::Uuid::from_u128(PROCESS.wrapping_add(count & 0xFFFF_FFFF_FFFF)).to_string()
+    Uuid::from_u128(PROCESS.wrapping_add(count & 0xFFFF_FFFF_FFFF))
 }
 
 #[expect(clippy::disallowed_methods, reason = "how long a request took is not a time of day")]

@@ -4,48 +4,30 @@
 //! where it is about containers. A page shows [`CONTAINERS_MAX`] containers at
 //! most, so that nobody waits long for it, and says how many it left out.
 
-use std::fmt::{Display, Write};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+mod meters;
+mod page;
+mod process;
+
+use std::sync::atomic::Ordering;
 
 use dayfly_engine::cancel::Reason;
 use dayfly_engine::figures::{AllFigures, ContainerFigures};
-use dayfly_engine::{ByLane, Engine, LAG_SECONDS};
-use http::StatusCode;
+use dayfly_engine::{ByLane, COMMIT_SECONDS, Engine, LAG_SECONDS};
+
+use self::page::Page;
+use crate::edge::Edge;
+
+pub(crate) use self::meters::Meters;
 
 /// How many containers a page shows.
 const CONTAINERS_MAX: usize = 1000;
 
-/// What the listener tells of itself.
-#[derive(Debug, Default)]
-pub struct Edge {
-    /// Bytes of answers that clients have not taken yet.
-    pub unread_bytes: AtomicUsize,
-    /// Connections that were closed because their clients did not.
-    pub readers_cut: AtomicU64,
-}
-
-/// Counts of requests, by the first digit of their status.
-#[derive(Default)]
-pub(crate) struct Requests {
-    by_class: [AtomicU64; 5],
-}
-
-impl Requests {
-    pub(crate) fn count(&self, status: StatusCode) {
-        let class = usize::from(status.as_u16() / 100).saturating_sub(1);
-        if let Some(counter) = self.by_class.get(class) {
-            counter.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-}
-
 /// All metrics.
-pub(crate) fn render(engine: &Engine, requests: &Requests, edge: &Edge) -> String {
+pub(crate) fn render(engine: &Engine, meters: &Meters, edge: &Edge) -> String {
     let mut page = Page::default();
-    page.describe("dayfly_requests_total", "counter", "Requests, by class of status.");
-    for (class, counter) in (1..).zip(&requests.by_class) {
-        page.sample("status", &format!("{class}xx"), counter.load(Ordering::Relaxed));
-    }
+    server(&mut page, engine);
+    meters.render(&mut page);
+    connections(&mut page, edge);
     answers(&mut page, edge);
     queries(&mut page, engine);
     store(&mut page, engine);
@@ -55,7 +37,58 @@ pub(crate) fn render(engine: &Engine, requests: &Requests, edge: &Edge) -> Strin
         Ok(figures) => containers(&mut page, &figures),
         Err(error) => tracing::warn!(%error, "the figures of the containers could not be read"),
     }
+    process::render(&mut page);
     page.text
+}
+
+fn server(page: &mut Page, engine: &Engine) {
+    page.describe("dayfly_build_info", "gauge", "1, with what runs here.");
+    let labels = [
+        ("version", env!("CARGO_PKG_VERSION")),
+        ("os", std::env::consts::OS),
+        ("arch", std::env::consts::ARCH),
+    ];
+    page.sample(&labels, 1);
+    page.single(
+        "dayfly_ready",
+        "gauge",
+        "1 while writes are taken, as /ready says.",
+        u8::from(engine.writable().is_ok()),
+    );
+}
+
+fn connections(page: &mut Page, edge: &Edge) {
+    page.describe("dayfly_connections_open", "gauge", "Connections, by what they speak.");
+    for (protocol, count) in edge.open() {
+        page.sample(&[("protocol", protocol)], count);
+    }
+    page.single(
+        "dayfly_connections_max",
+        "gauge",
+        "How many may be open at one time.",
+        edge.connections_max.load(Ordering::Relaxed),
+    );
+    page.single(
+        "dayfly_connections_accepted_total",
+        "counter",
+        "Connections that were taken.",
+        edge.accepted.load(Ordering::Relaxed),
+    );
+    page.single(
+        "dayfly_connections_refused_total",
+        "counter",
+        "Connections that were closed at once, because too many were open.",
+        edge.turned_away.load(Ordering::Relaxed),
+    );
+    let end = edge.certificate_end.load(Ordering::Relaxed);
+    if end > 0 {
+        page.single(
+            "dayfly_certificate_end_timestamp_seconds",
+            "gauge",
+            "When the certificate ends, in seconds since 1970.",
+            end,
+        );
+    }
 }
 
 fn answers(page: &mut Page, edge: &Edge) {
@@ -99,15 +132,15 @@ fn queries(page: &mut Page, engine: &Engine) {
             Reason::Late => "deadline",
             Reason::Stopping => "stop",
         };
-        page.sample("reason", reason, count);
+        page.sample(&[("reason", reason)], count);
     }
     for (name, help, ByLane { quick, slow }) in [
         ("dayfly_queries_waiting", "Queries that wait for a thread, by lane.", figures.waiting),
         ("dayfly_queries_running", "Queries that run, by lane.", figures.running),
     ] {
         page.describe(name, "gauge", help);
-        page.sample("lane", "quick", quick);
-        page.sample("lane", "slow", slow);
+        page.sample(&[("lane", "quick")], quick);
+        page.sample(&[("lane", "slow")], slow);
     }
 }
 
@@ -147,6 +180,19 @@ fn store(page: &mut Page, engine: &Engine) {
     ];
     for (name, help, value) in seconds {
         page.single(name, "counter", help, value);
+    }
+    page.describe(
+        "dayfly_commit_group_seconds",
+        "histogram",
+        "How long a group took to be written and synced.",
+    );
+    let commits = figures.commit_seconds;
+    page.histogram(&[], &COMMIT_SECONDS, &figures.commit_classes, commits);
+    for (name, help, count) in [
+        ("dayfly_cache_hits_total", "Records that were found in memory.", figures.cache_hits),
+        ("dayfly_cache_misses_total", "Records that were not.", figures.cache_misses),
+    ] {
+        page.single(name, "counter", help, count);
     }
     page.single(
         "dayfly_empty_stretches",
@@ -188,6 +234,12 @@ fn store(page: &mut Page, engine: &Engine) {
     if let Some(free) = figures.free_bytes {
         page.single("dayfly_disk_free_bytes", "gauge", "Bytes free on that disk.", free);
     }
+    page.single(
+        "dayfly_disk_reserve_bytes",
+        "gauge",
+        "With fewer bytes free, writes that need room are refused.",
+        figures.reserve_bytes,
+    );
 }
 
 fn purge(page: &mut Page, engine: &Engine) {
@@ -197,14 +249,7 @@ fn purge(page: &mut Page, engine: &Engine) {
         "histogram",
         "How long items had been dead when they were removed.",
     );
-    let mut items = 0;
-    let ends = LAG_SECONDS.iter().map(u64::to_string).chain(["+Inf".to_owned()]);
-    for (end, class) in ends.zip(figures.lag.classes) {
-        items += class;
-        page.part("_bucket", &format!("{{le=\"{end}\"}}"), items);
-    }
-    page.part("_sum", "", figures.lag.sum_seconds);
-    page.part("_count", "", figures.lag.count);
+    page.histogram(&[], &LAG_SECONDS, &figures.lag.classes, figures.lag.sum_seconds);
     page.single(
         "dayfly_ttl_purge_ru_spent_total",
         "counter",
@@ -217,8 +262,8 @@ fn purge(page: &mut Page, engine: &Engine) {
         "gauge",
         "1 while the purge rests, in all containers or in some, by reason.",
     );
-    page.sample("reason", "operator", u8::from(by_operator));
-    page.sample("reason", "clock", u8::from(by_clock));
+    page.sample(&[("reason", "operator")], u8::from(by_operator));
+    page.sample(&[("reason", "clock")], u8::from(by_clock));
 }
 
 fn recounts(page: &mut Page, engine: &Engine) {
@@ -234,7 +279,7 @@ fn recounts(page: &mut Page, engine: &Engine) {
         ("left_out", &recounts.left_out),
         ("failed", &recounts.failed),
     ] {
-        page.sample("result", result, counter.load(Ordering::Relaxed));
+        page.sample(&[("result", result)], counter.load(Ordering::Relaxed));
     }
 }
 
@@ -269,7 +314,7 @@ fn containers(page: &mut Page, figures: &AllFigures) {
     for (name, kind, help, value) in PER_CONTAINER {
         page.describe(name, kind, help);
         for of in &figures.containers {
-            page.sample("container", &of.container, value(of));
+            page.sample(&[("container", &of.container)], value(of));
         }
     }
     page.single(
@@ -278,40 +323,4 @@ fn containers(page: &mut Page, figures: &AllFigures) {
         "Containers that are not shown here, because there are too many.",
         figures.left_out,
     );
-}
-
-/// What is written, and the metric that is being written.
-#[derive(Default)]
-struct Page {
-    text: String,
-    name: &'static str,
-}
-
-impl Page {
-    fn describe(&mut self, name: &'static str, kind: &str, help: &str) {
-        self.name = name;
-        let _ = writeln!(self.text, "# HELP {name} {help}\n# TYPE {name} {kind}");
-    }
-
-    /// A sample of the metric that was described last.
-    fn sample(&mut self, label: &str, value: &str, number: impl Display) {
-        let value = escaped(value);
-        let _ = writeln!(self.text, "{}{{{label}=\"{value}\"}} {number}", self.name);
-    }
-
-    /// A part of the histogram that was described last.
-    fn part(&mut self, part: &str, labels: &str, number: impl Display) {
-        let _ = writeln!(self.text, "{}{part}{labels} {number}", self.name);
-    }
-
-    /// A metric that is one number.
-    fn single(&mut self, name: &'static str, kind: &str, help: &str, number: impl Display) {
-        self.describe(name, kind, help);
-        let _ = writeln!(self.text, "{name} {number}");
-    }
-}
-
-/// A label's value, as it stands between quotes.
-fn escaped(value: &str) -> String {
-    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }

@@ -37,7 +37,8 @@ impl<'a> Parameters<'a> {
         Ok(Parameters(found))
     }
 
-    fn get(&self, name: &str) -> Option<&str> {
+    /// A parameter that may be left out.
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str())
     }
 

@@ -101,8 +101,8 @@ pub(crate) struct Context<'a> {
     pub(crate) location: Option<String>,
     /// The headers of the request: what they took is used again.
     pub(crate) headers: HeaderMap,
-    /// Real time, if the engine did not say.
-    pub(crate) wall: &'a (dyn Fn() -> Timestamp + Send + Sync),
+    /// The request's time.
+    pub(crate) now: Timestamp,
     pub(crate) duration: Duration,
     /// Counts requests.
     pub(crate) number: u64,
@@ -112,7 +112,7 @@ pub(crate) struct Context<'a> {
 
 /// Turns a reply into a response.
 pub(crate) fn respond(reply: Reply, mut context: Context<'_>) -> Response<Pieces> {
-    let Reply { outcome, now, charge_ru, place } = reply;
+    let Reply { outcome, charge_ru, place, .. } = reply;
     let mut response = Response::new(Pieces::default());
     let headers = response.headers_mut();
     *headers = std::mem::take(&mut context.headers);
@@ -122,7 +122,7 @@ pub(crate) fn respond(reply: Reply, mut context: Context<'_>) -> Response<Pieces
     for (name, value) in context.constant.everywhere.iter().chain(in_container) {
         headers.insert(name, value.clone());
     }
-    common(response.headers_mut(), now.unwrap_or_else(context.wall), charge_ru, &context);
+    common(response.headers_mut(), charge_ru, &context);
     if let Some(place) = place {
         container(response.headers_mut(), &place, &context);
     }
@@ -139,8 +139,8 @@ pub(crate) fn respond(reply: Reply, mut context: Context<'_>) -> Response<Pieces
     response
 }
 
-fn common(headers: &mut HeaderMap, now: Timestamp, charge_ru: f64, context: &Context<'_>) {
-    headers.insert(DATE, date(now));
+fn common(headers: &mut HeaderMap, charge_ru: f64, context: &Context<'_>) {
+    headers.insert(DATE, date(context.now));
     headers.insert(REQUEST_CHARGE, charge(charge_ru));
     take(headers, REQUEST_DURATION, milliseconds(context.duration));
 }

@@ -38,6 +38,20 @@ pub(crate) enum Resource<'a> {
     Metrics,
 }
 
+impl Resource<'_> {
+    /// Whether it is a page that is open to all, for those who watch the server.
+    pub(crate) fn is_page(self) -> bool {
+        matches!(
+            self,
+            Resource::Ready
+                | Resource::Alive
+                | Resource::Certificate
+                | Resource::Explorer
+                | Resource::Metrics
+        )
+    }
+}
+
 /// The decoded segments of a path.
 pub(crate) fn segments(path: &str) -> Result<Vec<Cow<'_, str>>> {
     let mut segments = Vec::with_capacity(8);

@@ -1,4 +1,5 @@
-//! What `/metrics` says, and that it says it in the form that is asked for.
+//! What `/metrics` says, and that it says it in the form that is asked for; and that the
+//! documents, the alerts and the dashboard speak of what is there.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -11,7 +12,9 @@
 #[path = "scenarios/server.rs"]
 mod server;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::Path;
+use std::sync::atomic::Ordering;
 
 use server::{Engine, Mode, Server};
 
@@ -39,59 +42,109 @@ fn write(server: &Server, body: &str) {
     assert!(status == 200 || status == 201, "{body}: {status}");
 }
 
-/// The samples, by everything that stands before the number. Panics at what a
-/// strict reader would not take.
+/// A metric, as the page describes it.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Metric {
+    kind: String,
+    /// The names of its labels, without those that make a histogram.
+    labels: BTreeSet<String>,
+}
+
+/// The samples, by everything that stands before the number.
 fn scrape(server: &Server) -> HashMap<String, f64> {
+    read(server).1
+}
+
+/// The metrics by name, and the samples. Panics at what a strict reader would not take.
+fn read(server: &Server) -> (BTreeMap<String, Metric>, HashMap<String, f64>) {
     let response = server.send("GET", "/metrics", &[], Vec::new(), "none");
     let text = String::from_utf8(response.body().to_vec()).unwrap();
     assert!(text.ends_with('\n'), "the last line must end");
-    let (mut described, mut samples) = (HashSet::new(), HashMap::new());
+    let (mut metrics, mut samples) = (BTreeMap::<String, Metric>::new(), HashMap::new());
+    let mut last_bucket = None;
     let mut lines = text.lines();
     let (mut name, mut kind) = ("", "");
     while let Some(line) = lines.next() {
         if let Some(help) = line.strip_prefix("# HELP ") {
             name = help.split(' ').next().unwrap();
             assert!(help.len() > name.len() + 1, "no help: {line}");
-            assert!(described.insert(name), "described twice: {name}");
             let kinds = lines.next().unwrap().strip_prefix("# TYPE ").expect("a type");
             kind = kinds.strip_prefix(name).expect("the same name").trim_start();
             assert!(["counter", "gauge", "histogram"].contains(&kind), "{kinds}");
             assert_eq!(kind == "counter", name.ends_with("_total"), "{name} is a {kind}");
+            let metric = Metric { kind: kind.to_owned(), ..Metric::default() };
+            assert!(metrics.insert(name.to_owned(), metric).is_none(), "described twice: {name}");
             continue;
         }
         let (sample, number) = line.rsplit_once(' ').expect("a sample");
         let labels = sample.strip_prefix(name).expect("a sample of what was described");
-        let labels = match kind {
+        let (part, labels) = match kind {
             "histogram" => ["_bucket", "_sum", "_count"]
                 .iter()
-                .find_map(|part| labels.strip_prefix(part))
+                .find_map(|part| Some((*part, labels.strip_prefix(part)?)))
                 .expect("a part of a histogram"),
-            _ => labels,
+            _ => ("", labels),
         };
-        check_labels(labels);
+        let mut labels = labels_of(labels);
         let number: f64 = number.parse().expect("a number");
         assert!(kind == "gauge" || number >= 0.0, "{line}");
+        let end = labels.remove("le");
+        assert_eq!(end.is_some(), part == "_bucket", "{line}");
+        match part {
+            // Each class holds those before it, and the last all there are.
+            "_bucket" => {
+                let before = last_bucket.replace((end, number));
+                assert!(before.is_none_or(|(_, before)| before <= number), "{line}");
+            }
+            "_count" => {
+                let last = last_bucket.take();
+                assert_eq!(last, Some((Some("+Inf".to_owned()), number)), "{line}");
+            }
+            _ => {}
+        }
+        let names = &mut metrics.get_mut(name).unwrap().labels;
+        let first = names.is_empty();
+        names.extend(labels.keys().cloned());
+        assert!(first || names.len() == labels.len(), "not the labels of the others: {line}");
         assert!(samples.insert(sample.to_owned(), number).is_none(), "twice: {line}");
     }
-    samples
+    (metrics, samples)
 }
 
-/// `{name="value"}`, where quotes, backslashes and ends of lines are escaped.
-fn check_labels(labels: &str) {
-    if labels.is_empty() {
-        return;
+/// `{name="value",other="value"}`, where quotes, backslashes and ends of lines are escaped.
+fn labels_of(text: &str) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    if text.is_empty() {
+        return found;
     }
-    let inside = labels.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).unwrap();
-    let (name, value) = inside.split_once("=\"").unwrap();
-    assert!(name.chars().all(|c| c.is_ascii_lowercase() || c == '_'), "{labels}");
-    let mut characters = value.strip_suffix('"').unwrap().chars();
-    while let Some(character) = characters.next() {
+    let mut rest = text.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).unwrap();
+    loop {
+        let (name, after) = rest.split_once("=\"").unwrap();
+        assert!(name.chars().all(|c| c.is_ascii_lowercase() || c == '_'), "{text}");
+        let end = end_of_value(after).unwrap_or_else(|| panic!("not escaped: {text}"));
+        let value = after[..end].to_owned();
+        assert!(found.insert(name.to_owned(), value).is_none(), "a label twice: {text}");
+        let after = &after[end + 1..];
+        let Some(more) = after.strip_prefix(',') else {
+            assert_eq!(after, "", "{text}");
+            return found;
+        };
+        rest = more;
+    }
+}
+
+/// Where the quote is that ends a value.
+fn end_of_value(text: &str) -> Option<usize> {
+    let mut characters = text.char_indices();
+    while let Some((place, character)) = characters.next() {
         match character {
-            '"' | '\n' => panic!("not escaped: {labels}"),
-            '\\' => assert!(matches!(characters.next(), Some('\\' | '"' | 'n')), "{labels}"),
+            '"' => return Some(place),
+            '\n' => return None,
+            '\\' if !matches!(characters.next(), Some((_, '\\' | '"' | 'n'))) => return None,
             _ => {}
         }
     }
+    None
 }
 
 /// A figure of the container `d/c`.
@@ -221,4 +274,80 @@ fn a_page_has_an_end() {
     let shown = samples.keys().filter(|sample| sample.starts_with("dayfly_ttl_live_items{"));
     assert_eq!(shown.count(), 1000);
     assert!((samples["dayfly_ttl_containers_left_out"] - 3.0).abs() < 0.5);
+}
+
+#[test]
+fn requests_are_counted_by_what_they_were() {
+    let server = server();
+    container(&server, "c", "");
+    write(&server, r#"{"id":"a","pk":"x"}"#);
+    write(&server, r#"{"id":"a","pk":"x"}"#);
+    let key = ("x-ms-documentdb-partitionkey".to_owned(), r#"["x"]"#.to_owned());
+    for (id, sign, status) in [("a", "name", 200), ("b", "name", 404), ("a", "wrong", 401)] {
+        let path = format!("/dbs/d/colls/c/docs/{id}");
+        let answer = server.send("GET", &path, std::slice::from_ref(&key), Vec::new(), sign);
+        assert_eq!(answer.status(), status, "{id} {sign}");
+    }
+    assert_eq!(send(&server, "PATCH", "/dbs/d/colls/c/docs/a", "{}"), 501);
+    let samples = scrape(&server);
+    for (sample, expected) in [
+        (r#"dayfly_requests_total{status="201",substatus="0"}"#, 3.0),
+        (r#"dayfly_requests_total{status="200",substatus="0"}"#, 2.0),
+        (r#"dayfly_requests_total{status="404",substatus="0"}"#, 1.0),
+        (r#"dayfly_requests_total{status="404",substatus="1003"}"#, 0.0),
+        (r#"dayfly_requests_total{status="401",substatus="0"}"#, 1.0),
+        (r#"dayfly_requests_total{status="501",substatus="0"}"#, 1.0),
+        (r#"dayfly_request_seconds_count{operation="upsert_item",status="2xx"}"#, 2.0),
+        (r#"dayfly_request_seconds_count{operation="read_item",status="2xx"}"#, 1.0),
+        (r#"dayfly_request_seconds_count{operation="read_item",status="4xx"}"#, 1.0),
+        (r#"dayfly_request_seconds_count{operation="refused",status="4xx"}"#, 1.0),
+        (r#"dayfly_request_seconds_count{operation="refused",status="5xx"}"#, 1.0),
+        (r#"dayfly_request_charge_total{operation="read_item"}"#, 2.0),
+        (r#"dayfly_request_charge_total{operation="list_items"}"#, 0.0),
+    ] {
+        let number = samples.get(sample).unwrap_or_else(|| panic!("no {sample}: {samples:?}"));
+        assert!((number - expected).abs() < 1e-9, "{sample}: {number}");
+    }
+    // What did not happen has no histogram; that page is the first.
+    assert!(!samples.keys().any(|sample| sample.contains(r#"operation="page",status"#)));
+    let again = scrape(&server);
+    assert!((again[r#"dayfly_request_seconds_count{operation="page",status="2xx"}"#] - 1.0) < 0.5);
+}
+
+/// A page with everything on it: a server with a folder, a certificate, a container and
+/// requests.
+fn whole() -> BTreeMap<String, Metric> {
+    let server = Server::new(Engine::Disk, Mode::default());
+    server.clock(1000);
+    server.edge().certificate_end.store(1_700_000_000, Ordering::Relaxed);
+    send(&server, "POST", "/dbs", r#"{"id":"d"}"#);
+    container(&server, "c", "");
+    read(&server).0
+}
+
+fn file(path: &str) -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    std::fs::read_to_string(root.join(path)).unwrap()
+}
+
+/// Whether this is the name of a metric of ours. Those of the process are told on Linux.
+fn is_metric(name: &str) -> bool {
+    name.starts_with("dayfly_") || (cfg!(target_os = "linux") && name.starts_with("process_"))
+}
+
+#[test]
+fn every_metric_is_documented_and_every_documented_one_is_there() {
+    let text = file("docs/operations.md");
+    let rows = text.lines().filter_map(|line| {
+        let mut cells = line.strip_prefix('|')?.split('|').map(str::trim);
+        let name = cells.next()?.strip_prefix('`')?.strip_suffix('`')?;
+        let kind = cells.next().filter(|_| is_metric(name))?.to_owned();
+        let labels = cells.next()?.split(", ").map(|label| label.trim_matches('`'));
+        let labels = labels.filter(|label| !label.is_empty()).map(ToOwned::to_owned).collect();
+        assert!(cells.next()?.len() > 3, "nothing is said of {name}");
+        Some((name.to_owned(), Metric { kind, labels }))
+    });
+    let (documented, there) = (rows.collect::<BTreeMap<_, _>>(), whole());
+    assert!(there.len() > 50, "{there:?}");
+    assert_eq!(documented, there);
 }

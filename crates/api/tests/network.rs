@@ -39,6 +39,7 @@ fn api(loopback: bool, admin_public: bool) -> Api {
         open_account: false,
         public_host: None,
         certificate_pem: Some("a certificate".to_owned()),
+        request_log: true,
         wall: Box::new(|| Timestamp(1_700_000_000)),
     };
     Api::new(engine, settings).unwrap()
@@ -211,6 +212,7 @@ fn while_our_clock_is_held_clients_with_the_right_time_are_served() {
         open_account: false,
         public_host: None,
         certificate_pem: None,
+        request_log: true,
         wall: Box::new(move || Timestamp(shown.seconds())),
     };
     let api = Api::new(engine, settings).unwrap();

@@ -12,6 +12,7 @@ mod list;
 mod manual;
 mod missing;
 mod query;
+mod requests;
 mod show;
 mod typed;
 
@@ -28,6 +29,7 @@ use self::health::Health;
 use self::list::List;
 use self::manual::{Completions, Manual};
 use self::query::Query;
+use self::requests::Requests;
 use crate::keys;
 
 /// What to do instead of serving.
@@ -43,6 +45,8 @@ pub(crate) enum Command {
     Clock(Clock),
     /// Shows what a query finds in a running server, or how it finds it.
     Query(Query),
+    /// Shows the last requests that a running server answered.
+    Requests(Requests),
     /// Prints a new account key, for --key or --key-file.
     Key,
     /// Ends with 0 if a running server takes writes, with 1 if not, for containers and
@@ -269,6 +273,7 @@ impl Command {
             Command::Ls(list) => list.run(),
             Command::Clock(clock) => clock.run(),
             Command::Query(query) => query.run(),
+            Command::Requests(requests) => requests.run(),
             Command::Key => key::run(),
             Command::Healthcheck(health) => health.run(),
             Command::Completions(completions) => completions.run(),

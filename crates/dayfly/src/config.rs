@@ -13,7 +13,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::builder::BoolishValueParser;
-use clap::{CommandFactory as _, Parser, ValueEnum};
+use clap::{ArgAction, CommandFactory as _, Parser, ValueEnum};
 use dayfly_api::AccountKeys;
 use http::uri::Authority;
 use rustls::pki_types::ServerName;
@@ -48,7 +48,7 @@ const CACHE_MIB_MAX: u64 = 1024 * 1024;
 /// data in ./dayfly-data. With a command it asks a server that runs, and ends.
 /// Every option can be set by the environment variable
 /// shown with it; `DAYFLY_LOG` says what to log (off, error, warn, info,
-/// debug, trace).
+/// debug, trace; and `requests`, a line for each request).
 #[expect(clippy::doc_markdown, reason = "the help shows this text as it is")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 #[derive(Clone, Debug, Parser)]
@@ -192,6 +192,12 @@ pub(crate) struct Config {
     #[arg(long, env = "DAYFLY_ALLOW_HOST", value_delimiter = ',', value_name = "NAME")]
     pub(crate) allow_host: Vec<String>,
 
+    /// Whether the last 1,000 requests are kept in memory, for `dayfly requests`: on or
+    /// off.
+    #[arg(long, env = "DAYFLY_REQUEST_LOG", value_parser = BoolishValueParser::new())]
+    #[arg(action = ArgAction::Set, default_value = "on", value_name = "on|off")]
+    pub(crate) request_log: bool,
+
     #[command(flatten)]
     pub(crate) limits: Limits,
 }
@@ -267,6 +273,7 @@ pub(crate) struct Checked {
     pub(crate) tls: Source,
     /// Where it is shown, besides.
     pub(crate) tls_export: Option<PathBuf>,
+    pub(crate) request_log: bool,
     pub(crate) limits: Limits,
 }
 
@@ -317,6 +324,7 @@ impl Config {
                 ClearText::Refused
             },
             admin_public: self.admin_public,
+            request_log: self.request_log,
             host_names: tls::host_name()
                 .into_iter()
                 .chain(self.tls_san)

@@ -20,8 +20,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::task::Poll;
 
 use bytes::Bytes;
-use dayfly_api::{Api, Cancel, Pieces, Reason, Way};
+use dayfly_api::{Api, Cancel, Pieces, Protocol, Reason, Way};
 use dayfly_model::{Error, ErrorKind, Result};
+use http::request::Parts;
 use http::{HeaderMap, Response, Uri};
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
@@ -200,9 +201,9 @@ impl Visit {
         self.has_refused() && self.check_secure().is_err()
     }
 
-    /// The answer that says `error` to a request with the headers `of`; the connection
-    /// ends after it.
-    pub(crate) fn refuse(&self, error: Error, of: &HeaderMap) -> Response<Pieces> {
+    /// The answer that says `error` to a request with the head `of`, if there is one; the
+    /// connection ends after it.
+    pub(crate) fn refuse(&self, error: Error, of: Option<&Parts>) -> Response<Pieces> {
         self.refused.store(true, Ordering::Relaxed);
         if error.kind == ErrorKind::TooLarge {
             self.comes_more.store(true, Ordering::Relaxed);
@@ -221,7 +222,7 @@ impl Visit {
 
     /// [`Visit::refuse`] as bytes, for when there is no request to answer.
     pub(crate) fn raw_refusal(&self, error: Error) -> Bytes {
-        let response = self.refuse(error, &HeaderMap::new());
+        let response = self.refuse(error, None);
         let status = response.status();
         let reason = status.canonical_reason().unwrap_or_default();
         let mut bytes = format!("HTTP/1.1 {} {reason}\r\n", status.as_str()).into_bytes();
@@ -357,6 +358,7 @@ async fn http1<S>(stream: S, visit: Arc<Visit>, mut guest: Guest)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
+    guest.speaks(if visit.way().secure { Protocol::TlsHttp1 } else { Protocol::Http1 });
     let service = {
         let visit = Arc::clone(&visit);
         service_fn(move |request| answer(Arc::clone(&visit), request))
@@ -407,6 +409,7 @@ async fn http2<S>(stream: S, visit: Arc<Visit>, mut guest: Guest)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
+    guest.speaks(if visit.way().secure { Protocol::TlsHttp2 } else { Protocol::Http2 });
     let service = {
         let visit = Arc::clone(&visit);
         service_fn(move |request| answer(Arc::clone(&visit), request))

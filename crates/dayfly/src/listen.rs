@@ -18,6 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use dayfly_api::{Edge, Protocol};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
@@ -185,7 +186,7 @@ async fn bind(address: SocketAddr) -> Result<TcpListener, Refused> {
 /// come to their end, for a limited time or until the next signal. Queries that have
 /// not ended by then are told to, and their clients learn of it.
 pub(crate) async fn listen(mut doors: Doors, host: Arc<Host>, signals: &mut Signals) {
-    let house = Arc::new(House::new(host.limits.max_connections));
+    let house = Arc::new(House::new(host.limits.max_connections, Arc::clone(host.api.edge())));
     loop {
         tokio::select! {
             biased;
@@ -229,6 +230,8 @@ fn receive(stream: TcpStream, door: Door, host: &Arc<Host>, house: &Arc<House>) 
 /// All connections that are open.
 struct House {
     limit: usize,
+    /// Where it is told who comes and goes.
+    edge: Arc<Edge>,
     stopping: AtomicBool,
     guests: Mutex<Guests>,
     empty: Notify,
@@ -245,9 +248,12 @@ struct Guests {
 }
 
 impl House {
-    fn new(limit: u32) -> Self {
+    fn new(limit: u32, edge: Arc<Edge>) -> Self {
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        edge.connections_max.store(limit, Ordering::Relaxed);
         House {
-            limit: usize::try_from(limit).unwrap_or(usize::MAX),
+            limit,
+            edge,
             stopping: AtomicBool::new(false),
             guests: Mutex::default(),
             empty: Notify::new(),
@@ -261,6 +267,7 @@ impl House {
     fn enter(self: &Arc<Self>) -> Option<Guest> {
         let mut guests = self.guests();
         if guests.count >= self.limit {
+            self.edge.turned_away.fetch_add(1, Ordering::Relaxed);
             if !guests.full {
                 guests.full = true;
                 tracing::warn!(limit = self.limit, "too many connections; new ones are closed");
@@ -270,7 +277,14 @@ impl House {
         guests.full = false;
         guests.count += 1;
         guests.next += 1;
-        Some(Guest { house: Arc::clone(self), number: guests.next, known: false })
+        self.edge.accepted.fetch_add(1, Ordering::Relaxed);
+        self.edge.begins(Protocol::Unknown);
+        Some(Guest {
+            house: Arc::clone(self),
+            number: guests.next,
+            known: false,
+            protocol: Protocol::Unknown,
+        })
     }
 
     /// Tells every connection that we close, and waits until all are gone. Whether
@@ -293,9 +307,16 @@ pub(crate) struct Guest {
     house: Arc<House>,
     number: u64,
     known: bool,
+    protocol: Protocol,
 }
 
 impl Guest {
+    /// It is known now what the connection speaks.
+    pub(crate) fn speaks(&mut self, protocol: Protocol) {
+        self.house.edge.begins(protocol);
+        self.house.edge.ends(std::mem::replace(&mut self.protocol, protocol));
+    }
+
     /// Whether the server is closing; if not, the task is woken when it does.
     ///
     /// To be called from the task of the connection only: it leaves its waker
@@ -323,6 +344,7 @@ impl Guest {
 
 impl Drop for Guest {
     fn drop(&mut self) {
+        self.house.edge.ends(self.protocol);
         let mut guests = self.house.guests();
         guests.wakers.remove(&self.number);
         guests.count -= 1;

@@ -3,7 +3,11 @@
 //! ```text
 //! info                        everything of this level and above
 //! warn,dayfly_storage=debug   more of one part
+//! warn,requests               and a line for each request
 //! ```
+//!
+//! A line for each request is much, so there is one only where `requests` is named: no
+//! level alone asks for it.
 //!
 //! The filter underneath takes any word for the name of a part, so that `inof` would
 //! log nothing that was wanted and say nothing about it. Here it is refused.
@@ -21,7 +25,11 @@ const DEFAULT: &str = "warn,audit=info";
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
 /// The parts that log something.
-const PARTS: [&str; 6] = ["audit", "dayfly", "dayfly_api", "dayfly_engine", "dayfly_storage", "h2"];
+const PARTS: [&str; 7] =
+    ["audit", REQUESTS, "dayfly", "dayfly_api", "dayfly_engine", "dayfly_storage", "h2"];
+
+/// The part that has a line for each request.
+const REQUESTS: &str = "requests";
 
 /// Logs to the standard error what the environment asks for; if it does not, what is
 /// `usual`, if anything is.
@@ -42,8 +50,14 @@ fn checked(wanted: &str) -> Result<String, String> {
     let words: Vec<_> = wanted.split(',').map(str::trim).filter(|word| !word.is_empty()).collect();
     match words.iter().find(|word| !is_good(word)) {
         Some(word) => Err(refusal(word)),
-        None => Ok(words.join(",")),
+        None if words.iter().any(|word| part_of(word) == REQUESTS) => Ok(words.join(",")),
+        None => Ok(format!("{},{REQUESTS}=off", words.join(","))),
     }
+}
+
+/// What stands before the level, if there is one.
+fn part_of(word: &str) -> &str {
+    word.split('=').next().unwrap_or(word)
 }
 
 fn is_good(word: &str) -> bool {
@@ -86,9 +100,13 @@ mod tests {
             "warn,dayfly_storage=debug",
             "dayfly::listen=trace, h2=info,",
             "audit",
+            "requests",
+            "warn,requests",
         ] {
             let filter = checked(good).unwrap();
             assert!(EnvFilter::try_new(&filter).is_ok(), "{good}: {filter}");
+            let off = EnvFilter::try_new(&filter).unwrap().to_string().contains("requests=off");
+            assert_eq!(off, !good.contains("requests"), "{good}");
         }
         for (wrong, word) in [
             ("inof", "inof"),
@@ -102,7 +120,7 @@ mod tests {
             let sentence = checked(wrong).unwrap_err();
             assert!(sentence.starts_with(&format!("DAYFLY_LOG has '{word}', ")), "{sentence}");
             assert!(sentence.contains("off, error, warn, info, debug, trace"), "{sentence}");
-            assert!(sentence.contains("audit, dayfly, "), "{sentence}");
+            assert!(sentence.contains("audit, requests, dayfly, "), "{sentence}");
         }
     }
 }

@@ -269,6 +269,7 @@ fn open_api(
             open_account: settings.emulator,
             public_host,
             certificate_pem: Some(certificate_pem),
+            request_log: settings.request_log,
             wall: Box::new(|| Timestamp(SystemWall.seconds())),
         },
     )

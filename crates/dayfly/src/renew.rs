@@ -7,7 +7,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use dayfly_model::Timestamp;
@@ -30,20 +30,28 @@ pub(crate) struct Renewal {
     tls: Source,
     /// Where the certificate is shown, besides.
     export: Option<PathBuf>,
-    /// When the certificate ends.
-    end: AtomicU64,
 }
 
 impl Renewal {
     /// `end` is that of the certificate that is in use.
     pub(crate) fn new(host: Arc<Host>, settings: &Checked, end: u64) -> Renewal {
-        Renewal {
+        let renewal = Renewal {
             host,
             keys: settings.key_source.clone(),
             tls: settings.tls.clone(),
             export: settings.tls_export.clone(),
-            end: AtomicU64::new(end),
-        }
+        };
+        renewal.set_end(end);
+        renewal
+    }
+
+    /// When the certificate ends.
+    fn end(&self) -> u64 {
+        self.host.api.edge().certificate_end.load(Ordering::Relaxed)
+    }
+
+    fn set_end(&self, end: u64) {
+        self.host.api.edge().certificate_end.store(end, Ordering::Relaxed);
     }
 
     /// Reads everything again.
@@ -69,7 +77,7 @@ impl Renewal {
 
     /// Looks after the certificate.
     pub(crate) fn look(&self, now: u64) {
-        if is_due(&self.tls, self.end.load(Ordering::Relaxed), now) {
+        if is_due(&self.tls, self.end(), now) {
             match self.tls.open(now) {
                 Ok(tls) => {
                     self.show(tls);
@@ -85,7 +93,7 @@ impl Renewal {
     }
 
     fn show(&self, tls: Tls) {
-        self.end.store(tls.end, Ordering::Relaxed);
+        self.set_end(tls.end);
         if let Some(path) = &self.export {
             tls::export(path, &tls.certificate_pem);
         }
@@ -94,7 +102,7 @@ impl Renewal {
     }
 
     fn warn(&self, now: u64) {
-        if let Some(sentence) = warning(self.end.load(Ordering::Relaxed), now) {
+        if let Some(sentence) = warning(self.end(), now) {
             tracing::warn!("{sentence}");
         }
     }

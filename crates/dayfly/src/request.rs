@@ -16,7 +16,7 @@ use dayfly_api::{Cancel, Pieces, Reason};
 use dayfly_model::{Error, ErrorKind, Result};
 use http::header::{CONNECTION, CONTENT_LENGTH, EXPECT, HOST, HeaderValue, TRANSFER_ENCODING};
 use http::request::Parts;
-use http::{HeaderMap, Method, Request, Response, Version};
+use http::{Method, Request, Response, Version};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Body as _, Incoming};
 use tokio::time::{Instant, sleep, timeout_at};
@@ -127,7 +127,7 @@ async fn handle(visit: &Visit, parts: Parts, body: Held<'_>) -> Response<Pieces>
     drop(body.counted);
     outcome.unwrap_or_else(|| {
         let error = Error::new(ErrorKind::Internal, "The server failed in this request.");
-        visit.api().refuse(error, &HeaderMap::new())
+        visit.api().refuse(error, None)
     })
 }
 
@@ -151,7 +151,7 @@ async fn until_late<T>(work: impl Future<Output = T>, cancel: &Cancel, limit: Du
 }
 
 fn refuse(visit: &Visit, error: Error, parts: &Parts) -> Response<Pieces> {
-    let mut response = visit.refuse(error, &parts.headers);
+    let mut response = visit.refuse(error, Some(parts));
     if parts.version < Version::HTTP_2 {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }

@@ -104,6 +104,7 @@ impl Server {
             open_account: false,
             public_host: None,
             certificate_pem: None,
+            request_log: true,
             wall: Box::new(|| SIGNED_AT),
         };
         let api = Api::new(Arc::clone(&engine), settings).unwrap();
@@ -113,6 +114,12 @@ impl Server {
 
     fn running(&self) -> &Running {
         self.running.as_ref().unwrap()
+    }
+
+    /// What the listener would tell of itself.
+    #[allow(dead_code, reason = "no script has a listener")]
+    pub(crate) fn edge(&self) -> &dayfly_api::Edge {
+        self.running().api.edge()
     }
 
     pub(crate) fn clock(&self, second: u64) {

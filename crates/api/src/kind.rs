@@ -1,0 +1,131 @@
+//! What kind of request it is, for those who count and log: a small, fixed set of
+//! names, so that nobody's requests make more of them.
+
+use dayfly_engine::operation::{Act, Operation, WriteItem};
+
+macro_rules! kinds {
+    ($($(#[$note:meta])* $kind:ident $name:literal;)+) => {
+        /// A kind of request.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub(crate) enum Kind {
+            $($(#[$note])* $kind,)+
+        }
+
+        impl Kind {
+            /// All kinds, in the order of the table.
+            pub(crate) const ALL: &'static [Kind] = &[$(Kind::$kind,)+];
+
+            /// Its name in metrics and in the request log.
+            pub(crate) fn name(self) -> &'static str {
+                match self {
+                    $(Kind::$kind => $name,)+
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// It did not become an operation.
+    #[default]
+    Refused          "refused";
+    ReadAccount      "read_account";
+    CreateDatabase   "create_database";
+    ReadDatabase     "read_database";
+    ListDatabases    "list_databases";
+    DeleteDatabase   "delete_database";
+    CreateContainer  "create_container";
+    ReadContainer    "read_container";
+    ListContainers   "list_containers";
+    ReplaceContainer "replace_container";
+    DeleteContainer  "delete_container";
+    CreateItem       "create_item";
+    UpsertItem       "upsert_item";
+    ReplaceItem      "replace_item";
+    DeleteItem       "delete_item";
+    ReadItem         "read_item";
+    ListItems        "list_items";
+    QueryItems       "query_items";
+    /// A query of anything else.
+    QueryResources   "query_resources";
+    PlanQuery        "plan_query";
+    ListRanges       "list_ranges";
+    ListConflicts    "list_conflicts";
+    ReadConflict     "read_conflict";
+    ListOffers       "list_offers";
+    ReadOffer        "read_offer";
+    Admin            "admin";
+    /// The call that reads the request log.
+    ReadRequests     "read_requests";
+    /// A page that is open to all, for those who watch.
+    Page             "page";
+}
+
+impl Kind {
+    /// How many there are.
+    pub(crate) const COUNT: usize = Kind::ALL.len();
+
+    /// The kind of a request that asks for this.
+    pub(crate) fn of(operation: &Operation) -> Kind {
+        match operation {
+            Operation::ReadTime => Kind::ReadAccount,
+            Operation::CreateDatabase { .. } => Kind::CreateDatabase,
+            Operation::ReadDatabase { .. } => Kind::ReadDatabase,
+            Operation::ListDatabases { .. } => Kind::ListDatabases,
+            Operation::DeleteDatabase { .. } => Kind::DeleteDatabase,
+            Operation::CreateContainer { .. } => Kind::CreateContainer,
+            Operation::ReadContainer { .. } => Kind::ReadContainer,
+            Operation::ListContainers { .. } => Kind::ListContainers,
+            Operation::ReplaceContainer(_) => Kind::ReplaceContainer,
+            Operation::DeleteContainer { .. } => Kind::DeleteContainer,
+            Operation::WriteItem(WriteItem { act, .. }) => match act {
+                Act::Create(_) => Kind::CreateItem,
+                Act::Upsert(_) => Kind::UpsertItem,
+                Act::Replace(..) => Kind::ReplaceItem,
+                Act::Delete(_) => Kind::DeleteItem,
+            },
+            Operation::ReadItem { .. } => Kind::ReadItem,
+            Operation::ListItems { .. } => Kind::ListItems,
+            Operation::QueryItems(_) => Kind::QueryItems,
+            Operation::PlanQuery(_) => Kind::PlanQuery,
+            Operation::QueryFeed(_) => Kind::QueryResources,
+            Operation::Refuse { .. } => Kind::Refused,
+            Operation::ListRanges { .. } => Kind::ListRanges,
+            Operation::ListConflicts { .. } => Kind::ListConflicts,
+            Operation::FindConflict { .. } => Kind::ReadConflict,
+            Operation::ListOffers { .. } => Kind::ListOffers,
+            Operation::ReadOffer { .. } => Kind::ReadOffer,
+            Operation::ExplainQuery(_)
+            | Operation::ReadTtl { .. }
+            | Operation::ForecastTtl { .. }
+            | Operation::WhatIfTtl { .. }
+            | Operation::ExplainTtl { .. }
+            | Operation::ReadClock
+            | Operation::MoveClock { .. }
+            | Operation::Reset
+            | Operation::RunPurge { .. }
+            | Operation::PausePurge { .. }
+            | Operation::ResumePurge { .. } => Kind::Admin,
+        }
+    }
+
+    /// Whether the log tells of it. Who watches the server asks again and again, and
+    /// would push out what happened.
+    pub(crate) fn is_logged(self) -> bool {
+        !matches!(self, Kind::Page | Kind::ReadRequests)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_has_its_own_place_and_name() {
+        for (place, kind) in Kind::ALL.iter().enumerate() {
+            assert_eq!(*kind as usize, place);
+            let same = Kind::ALL.iter().filter(|other| other.name() == kind.name()).count();
+            assert_eq!(same, 1, "{}", kind.name());
+        }
+    }
+}
