@@ -351,3 +351,65 @@ fn every_metric_is_documented_and_every_documented_one_is_there() {
     assert!(there.len() > 50, "{there:?}");
     assert_eq!(documented, there);
 }
+
+/// The metrics that a text names, each with the labels that it picks some by.
+fn named(text: &str) -> Vec<(String, Vec<String>)> {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let mut found = Vec::new();
+    let mut rest = text;
+    while let Some(start) = rest.find(is_name) {
+        rest = &rest[start..];
+        let (name, after) = rest.split_at(rest.find(|c| !is_name(c)).unwrap_or(rest.len()));
+        rest = after;
+        if is_metric(name) {
+            let inside = after.strip_prefix('{').and_then(|after| after.split_once('}'));
+            let picked = inside.map_or("", |(inside, _)| inside);
+            let labels = picked.split(',').filter_map(|pick| pick.split(['=', '!']).next());
+            let labels = labels.filter(|label| !label.is_empty()).map(ToOwned::to_owned);
+            found.push((name.to_owned(), labels.collect()));
+        }
+    }
+    found
+}
+
+#[test]
+fn alerts_and_dashboard_speak_of_what_is_there() {
+    let there = whole();
+    let dashboard: serde_json::Value = serde_json::from_str(&file("ops/dashboard.json")).unwrap();
+    let panels = dashboard["panels"].as_array().unwrap();
+    let targets = panels.iter().filter_map(|panel| panel["targets"].as_array()).flatten();
+    let shown: String = targets.map(|target| target["expr"].as_str().unwrap()).collect();
+    for text in [&shown, &file("ops/alerts.yml"), &file("ops/alerts_test.yml")] {
+        let names = named(text);
+        assert!(names.len() > 15, "{names:?}");
+        for (name, labels) in names {
+            let histogram = ["_bucket", "_sum", "_count"].iter().find_map(|part| {
+                let name = name.strip_suffix(part)?;
+                there.get(name).filter(|metric| metric.kind == "histogram")
+            });
+            let metric = there.get(&name).filter(|metric| metric.kind != "histogram");
+            let metric = metric.or(histogram).unwrap_or_else(|| panic!("there is no {name}"));
+            for label in labels {
+                let is_known = metric.labels.contains(&label)
+                    || ["job", "instance"].contains(&&*label)
+                    || (label == "le" && metric.kind == "histogram");
+                assert!(is_known, "{name} has no label {label}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_alert_is_tried_and_explained() {
+    let (alerts, tests) = (file("ops/alerts.yml"), file("ops/alerts_test.yml"));
+    let explained = file("docs/operations.md");
+    let names: Vec<&str> =
+        alerts.lines().filter_map(|line| line.trim().strip_prefix("- alert: ")).collect();
+    assert!(names.len() > 10, "{names:?}");
+    for name in names {
+        let goes_off = format!("alertname: {name}\n        exp_alerts:");
+        assert!(tests.contains(&goes_off), "nothing makes {name} go off");
+        assert!(tests.contains(&format!("alertname: {name} }}")), "nothing leaves {name} alone");
+        assert!(explained.contains(&format!("`{name}`")), "nobody says what to do about {name}");
+    }
+}
