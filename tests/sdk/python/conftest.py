@@ -5,6 +5,7 @@ and over https with one that keeps it on disk.
 """
 
 import uuid
+from tempfile import TemporaryDirectory
 
 import pytest
 from azure.cosmos import CosmosClient, PartitionKey
@@ -19,13 +20,15 @@ def scheme(request):
 
 @pytest.fixture(scope="session")
 def server(scheme):
-    with Server("--memory" if scheme == "http" else "--on-disk") as server:
-        yield server
+    with TemporaryDirectory() as folder:
+        storage = ["--memory"] if scheme == "http" else ["--data", folder]
+        with Server(*storage) as server:
+            yield server
 
 
 @pytest.fixture(scope="session")
 def client(server, scheme):
-    with CosmosClient(server.endpoint(scheme), server.key) as client:
+    with CosmosClient(server.address(scheme), server.key) as client:
         yield client
 
 

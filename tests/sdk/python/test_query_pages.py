@@ -195,12 +195,12 @@ def test_a_token_of_a_namesake_that_was_deleted_is_refused(database):
 def test_a_query_goes_on_after_the_server_was_killed(tmp_path, scheme):
     storage = ["--data", str(tmp_path)]
 
-    with Server(*storage) as server, CosmosClient(server.endpoint(scheme), server.key) as client:
+    with Server(*storage) as server, CosmosClient(server.address(scheme), server.key) as client:
         container = fill(client.create_database("db"))
         whole = {query: rows_of(pages(container, query)) for query in KINDS.values()}
         first = {query: pages(container, query, 4)[0] for query in KINDS.values()}
 
-    with Server(*storage) as server, CosmosClient(server.endpoint(scheme), server.key) as client:
+    with Server(*storage) as server, CosmosClient(server.address(scheme), server.key) as client:
         container = client.get_database_client("db").get_container_client("c")
         for query, (rows, token) in first.items():
             assert rows + rows_of(pages(container, query, 4, token)) == whole[query], query

@@ -127,5 +127,5 @@ def test_a_default_ttl_is_minus_one_or_positive(make_container, default_ttl):
 def test_a_wrong_key_is_refused(server, scheme):
     wrong_key = "d3Jvbmcga2V5IHdyb25nIGtleSB3cm9uZyBrZXk="
     with pytest.raises(CosmosHttpResponseError) as failure:
-        CosmosClient(server.endpoint(scheme), wrong_key)
+        CosmosClient(server.address(scheme), wrong_key)
     assert failure.value.status_code == 401

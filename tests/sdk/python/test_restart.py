@@ -11,7 +11,7 @@ def test_a_killed_server_comes_back_with_what_lived_and_without_what_had_expired
     storage = ["--data", str(tmp_path)]
 
     with Server(*storage) as server:
-        with CosmosClient(server.endpoint(scheme), server.key) as client:
+        with CosmosClient(server.address(scheme), server.key) as client:
             database = client.create_database("shop")
             carts = database.create_container("carts", PartitionKey("/pk"), default_ttl=-1)
             kept = carts.create_item({"id": "kept", "pk": "x"})
@@ -19,7 +19,7 @@ def test_a_killed_server_comes_back_with_what_lived_and_without_what_had_expired
         server.advance(10)
 
     with Server(*storage) as server:
-        with CosmosClient(server.endpoint(scheme), server.key) as client:
+        with CosmosClient(server.address(scheme), server.key) as client:
             carts = client.get_database_client("shop").get_container_client("carts")
             assert carts.read_item("kept", "x") == kept
             with pytest.raises(CosmosResourceNotFoundError):
