@@ -22,8 +22,9 @@ class Dayfly:
     def __init__(self, *flags):
         self._binary = os.environ.get("DAYFLY_BIN") or "dayfly"
         command = [self._binary, "--listen", "127.0.0.1:0", "--test-clock", *(flags or ["--memory"])]
-        # The server takes every DAYFLY_ variable for a setting.
+        # The server takes every DAYFLY_ variable for a setting. Of those, it is given what to log.
         others = {name: value for name, value in os.environ.items() if not name.startswith("DAYFLY_")}
+        others["DAYFLY_LOG"] = os.environ.get("DAYFLY_LOG") or "warn"
         self._process = subprocess.Popen(
             ["sh", "-c", LEASH, "sh", *command],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=others,

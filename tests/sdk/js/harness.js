@@ -4,17 +4,15 @@
  * All tests run twice: over http with a server that keeps its data in memory,
  * and over https with one that keeps it on disk.
  */
-import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
 import https from "node:https";
-import { createInterface } from "node:readline";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { after, afterEach, before, beforeEach, describe } from "node:test";
-import { fileURLToPath } from "node:url";
 
 import { CosmosClient } from "@azure/cosmos";
-
-const SERVE = fileURLToPath(new URL("../serve", import.meta.url));
+import { Dayfly } from "dayfly-test";
 
 export const DAY = 24 * 60 * 60;
 export const NINETY_DAYS = 90 * DAY;
@@ -28,13 +26,17 @@ export function overHttpAndHttps(body) {
   for (const scheme of ["http", "https"]) {
     describe(scheme, () => {
       const world = {};
+      let folder;
       before(async () => {
-        world.server = await Server.start(scheme === "http" ? "--memory" : "--on-disk");
+        folder = await mkdtemp(join(tmpdir(), "dayfly-"));
+        const storage = scheme === "http" ? ["--memory"] : ["--data", folder];
+        world.server = await Server.start(...storage);
         world.client = world.server.client(scheme);
       });
       after(async () => {
         world.client?.dispose();
         await world.server?.stop();
+        await rm(folder, { recursive: true });
       });
       beforeEach(async () => {
         const { database } = await world.client.databases.create({ id: `db-${randomUUID()}` });
@@ -98,23 +100,10 @@ export function refusedWith(code) {
   };
 }
 
-/** A running server. Its clock stands still until a test moves it. */
-export class Server {
-  static async start(...storage) {
-    const server = new Server();
-    server.process = spawn(SERVE, storage, { stdio: ["pipe", "pipe", "inherit"] });
-    await server.readBanner();
-    await server.setClock({ frozen: true });
-    return server;
-  }
-
-  stop() {
-    this.process.stdin.end();
-    return once(this.process, "exit");
-  }
-
-  endpoint(scheme) {
-    return `${scheme}://localhost:${this.port}/`;
+/** A running server, over http and https, and clients for it. */
+export class Server extends Dayfly {
+  address(scheme) {
+    return this.endpoint.replace("http", scheme);
   }
 
   client(scheme, key = this.key) {
@@ -122,43 +111,7 @@ export class Server {
       scheme === "https"
         ? new https.Agent({ keepAlive: true, rejectUnauthorized: false })
         : undefined;
-    const endpoint = this.endpoint(scheme);
+    const endpoint = this.address(scheme);
     return new CosmosClient({ endpoint, key, agent, consistencyLevel: "Session" });
-  }
-
-  /** Moves the clock forward, without waiting. */
-  advance(seconds) {
-    return this.setClock({ advanceSeconds: seconds });
-  }
-
-  async now() {
-    return (await this.clock()).now;
-  }
-
-  setClock(change) {
-    return this.clock({ method: "POST", body: JSON.stringify(change) });
-  }
-
-  async clock(request = {}) {
-    const response = await fetch(`http://127.0.0.1:${this.port}/_admin/v1/clock`, {
-      ...request,
-      headers: { authorization: `Bearer ${this.key}`, "content-type": "application/json" },
-    });
-    if (!response.ok) throw new Error(`The clock answered ${await response.text()}`);
-    return response.json();
-  }
-
-  async readBanner() {
-    let banner = "";
-    for await (const line of createInterface({ input: this.process.stdout })) {
-      banner += `${line}\n`;
-      if (line.trim() === "Started") {
-        const found = /AccountEndpoint=https:\/\/localhost:(\d+)\/;AccountKey=([^;]+);/.exec(banner);
-        [, this.port, this.key] = found;
-        return;
-      }
-    }
-    this.stop();
-    throw new Error(`${process.env.DAYFLY_BIN} ended before it had started:\n${banner}`);
   }
 }

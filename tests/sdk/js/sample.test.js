@@ -1,4 +1,4 @@
-/** The sample of docs/sdks.md, run as the page has it. */
+/** The samples of docs/sdks.md and of our helper, run as the pages have them. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -10,31 +10,37 @@ import { promisify } from "node:util";
 
 import { overHttpAndHttps } from "./harness.js";
 
-const PAGE = new URL("../../../docs/sdks.md", import.meta.url);
+const HERE = fileURLToPath(new URL(".", import.meta.url));
+
+/** What the first sample of a page prints. */
+async function run(page, more = {}) {
+  const text = await readFile(new URL(`../../../${page}`, import.meta.url), "utf8");
+  const [, sample] = /```js\n(.*?)```/s.exec(text);
+  const env = { ...process.env, ...more };
+  // Otherwise a sample that is a test reports to the runner of this one.
+  delete env.NODE_TEST_CONTEXT;
+  const node = [process.execPath, ["--input-type=module", "--eval", sample], { cwd: HERE, env }];
+  return (await promisify(execFile)(...node)).stdout;
+}
 
 overHttpAndHttps((world, scheme) => {
   test("the sample of the page runs", async () => {
-    const [, sample] = /```js\n(.*?)```/s.exec(await readFile(PAGE, "utf8"));
     const folder = await mkdtemp(join(tmpdir(), "dayfly-"));
     const certificate = join(folder, "emulator.pem");
-    const answer = await fetch(new URL("_explorer/emulator.pem", world.server.endpoint("http")));
+    const answer = await fetch(new URL("_explorer/emulator.pem", world.server.address("http")));
     await writeFile(certificate, await answer.text());
 
-    const { stdout } = await promisify(execFile)(
-      process.execPath,
-      ["--input-type=module", "--eval", sample],
-      {
-        cwd: fileURLToPath(new URL(".", import.meta.url)),
-        env: {
-          ...process.env,
-          COSMOS_ENDPOINT: world.server.endpoint(scheme),
-          COSMOS_KEY: world.server.key,
-          NODE_EXTRA_CA_CERTS: certificate,
-        },
-      },
-    );
+    const stdout = await run("docs/sdks.md", {
+      COSMOS_ENDPOINT: world.server.address(scheme),
+      COSMOS_KEY: world.server.key,
+      NODE_EXTRA_CA_CERTS: certificate,
+    });
     assert.equal(stdout, "3\n");
     await world.client.database("shop").delete();
     await rm(folder, { recursive: true });
   });
+});
+
+test("the sample of the helper runs", async () => {
+  assert.match(await run("helpers/js/README.md"), /^# pass 1$/m);
 });
