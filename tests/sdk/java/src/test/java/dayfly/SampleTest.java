@@ -31,8 +31,8 @@ class SampleTest extends OverHttpAndHttps {
 
     private String run(Path folder, String... command) throws IOException, InterruptedException {
         var process = new ProcessBuilder(command).directory(folder.toFile()).redirectErrorStream(true);
-        process.environment().put("COSMOS_ENDPOINT", station.server().endpoint(station.scheme));
-        process.environment().put("COSMOS_KEY", station.server().key);
+        process.environment().put("COSMOS_ENDPOINT", station.server().address(station.scheme));
+        process.environment().put("COSMOS_KEY", station.server().key());
         Process started = process.start();
         String printed = new String(started.getInputStream().readAllBytes());
         assertEquals(0, started.waitFor(), printed);
@@ -41,7 +41,7 @@ class SampleTest extends OverHttpAndHttps {
 
     @Test
     void theSampleOfThePageRuns(@TempDir Path folder) throws IOException, InterruptedException {
-        String address = station.server().endpoint("http").replaceAll("http://|/$", "");
+        String address = station.server().address("http").replaceAll("http://|/$", "");
         run(folder, "sh", "-c", line("curl ").replace("localhost:8081", address));
         run(folder, "sh", "-c", line("keytool "));
 
