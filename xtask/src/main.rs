@@ -7,6 +7,7 @@
 //! model      plays random histories against a model of time to live
 //! mutants    plants bugs, and sees that the tests find them
 //! sdk-suite  runs the official SDKs' own tests, as a ratchet
+//! programs   runs programs that others wrote, as they are published
 //! ```
 //!
 //! Everything here talks to a server on this machine's loopback, started here.
@@ -27,6 +28,7 @@ mod crash;
 mod deny;
 mod model;
 mod mutants;
+mod programs;
 mod queries;
 mod random;
 mod server;
@@ -65,6 +67,8 @@ enum Task {
     Mutants(mutants::Options),
     /// Runs the official SDKs' own tests, and compares with the lists of known failures.
     SdkSuite(suite::Options),
+    /// Runs programs that others wrote, as they are published.
+    Programs(programs::Options),
     /// A hyper server that answers everything with the response in a file.
     #[command(hide = true)]
     Bare(bench::bare::Options),
@@ -82,6 +86,7 @@ fn main() -> ExitCode {
         Task::Queries(options) => queries::run(&options),
         Task::Mutants(options) => mutants::run(&options),
         Task::SdkSuite(options) => suite::run(&options),
+        Task::Programs(options) => programs::run(&options),
         Task::Bare(options) => bench::bare::run(&options),
         Task::Raw(options) => bench::raw::run(&options),
     };
