@@ -9,7 +9,6 @@ use dayfly_model::ttl::{ContainerTtl, TTL_MAX};
 use dayfly_model::{Error, Result};
 use serde_json::Value;
 
-use crate::auth::Access;
 use crate::operation::{Request, verb, wrong_verb};
 use crate::parameters::Parameters;
 use crate::requests::Filter;
@@ -25,16 +24,6 @@ pub(crate) enum Call {
     Operation(Operation),
     /// Some of the last requests.
     Requests(Filter),
-}
-
-/// Whether a key that only reads may send this. An explained query changes
-/// nothing.
-pub(crate) fn access(method: &str, call: &[Cow<'_, str>]) -> Access {
-    match (method, call) {
-        ("GET" | "HEAD", _) => Access::Read,
-        ("POST", [query, explain]) if query == "query" && explain == "explain" => Access::Read,
-        _ => Access::Write,
-    }
 }
 
 /// Reads a call.

@@ -8,9 +8,11 @@
 //! takes.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use dayfly_engine::Caller;
 use dayfly_model::rid::{self, OfferRid};
 use dayfly_model::{Error, ErrorKind, Result, Timestamp};
 use hmac::{Hmac, KeyInit, Mac};
@@ -18,7 +20,6 @@ use http::HeaderName;
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
 
-use crate::AccountKeys;
 use crate::headers::{Headers, name};
 
 /// How far a request's date may be from the server's, in seconds.
@@ -54,19 +55,30 @@ impl Key {
     }
 }
 
+/// The keys of the account, in base64.
+#[derive(Clone, Default)]
+pub struct AccountKeys {
+    /// The key that may do everything.
+    pub primary: String,
+    /// Another that may do the same, if there is one.
+    pub secondary: Option<String>,
+    /// The key that may read, if there is one.
+    pub read_only: Option<String>,
+}
+
+impl fmt::Debug for AccountKeys {
+    /// Nothing of a key stands in a log.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AccountKeys").finish_non_exhaustive()
+    }
+}
+
 /// The account's keys.
 pub(crate) struct Keys {
     primary: Key,
     /// May do the same: clients use it while the primary is changed.
     secondary: Option<Key>,
     read_only: Option<Key>,
-}
-
-/// What a request wants to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Access {
-    Read,
-    Write,
 }
 
 impl Keys {
@@ -80,16 +92,15 @@ impl Keys {
         })
     }
 
-    /// Checks the signature of a request.
+    /// Who signed a request.
     pub(crate) fn verify(
         &self,
         method: &str,
         raw_path: &str,
         segments: &[Cow<'_, str>],
         headers: &Headers<'_>,
-        access: Access,
         wall: Timestamp,
-    ) -> Result<()> {
+    ) -> Result<Caller> {
         let token = headers.text(&name::AUTHORIZATION)?.ok_or_else(|| {
             unauthorized(
                 "Required Header authorization is missing. Ensure a valid Authorization token is \
@@ -99,38 +110,29 @@ impl Keys {
         let signature = signature(&token)?;
         let date = signed_date(headers)?;
         let signed = Signed { method, raw_path, segments, date: &date };
-        let by = |key: &Key| signed.by(key, &signature);
-        if by(&self.primary) || self.secondary.as_ref().is_some_and(by) {
-            return check_window(&date, wall);
-        }
-        if !self.read_only.as_ref().is_some_and(by) {
-            return Err(wrong_signature(&signed));
-        }
+        let caller = self.caller(|key| signed.by(key, &signature));
+        let caller = caller.ok_or_else(|| wrong_signature(&signed))?;
         check_window(&date, wall)?;
-        match access {
-            Access::Read => Ok(()),
-            Access::Write => Err(Error::new(
-                ErrorKind::Forbidden,
-                "The read-only key does not allow this operation.",
-            )),
-        }
+        Ok(caller)
     }
 
-    /// Checks the bearer key of the admin API.
-    pub(crate) fn verify_bearer(&self, headers: &Headers<'_>, access: Access) -> Result<()> {
+    /// Who sent the bearer key of the admin API.
+    pub(crate) fn verify_bearer(&self, headers: &Headers<'_>) -> Result<Caller> {
         let token = headers.text(&name::AUTHORIZATION)?.unwrap_or_default();
         let key = token.strip_prefix("Bearer ").unwrap_or_default().trim();
-        let is = |known: &Option<Key>| known.as_ref().is_some_and(|known| known.is(key));
-        let reader = is(&self.read_only);
-        match access {
-            _ if self.primary.is(key) || is(&self.secondary) => Ok(()),
-            Access::Read if reader => Ok(()),
-            Access::Write if reader => Err(Error::new(
-                ErrorKind::Forbidden,
-                "The read-only key does not allow this operation.",
-            )),
-            _ => Err(unauthorized("The admin API needs 'authorization: Bearer <primary key>'.")),
-        }
+        self.caller(|known| known.is(key)).ok_or_else(|| {
+            unauthorized("The admin API needs 'authorization: Bearer <primary key>'.")
+        })
+    }
+
+    /// Whose key it is.
+    fn caller(&self, is: impl Fn(&Key) -> bool) -> Option<Caller> {
+        let keys = [
+            (Some(&self.primary), Caller::Primary),
+            (self.secondary.as_ref(), Caller::Secondary),
+            (self.read_only.as_ref(), Caller::ReadOnly),
+        ];
+        keys.into_iter().find_map(|(key, caller)| key.is_some_and(&is).then_some(caller))
     }
 }
 

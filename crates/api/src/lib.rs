@@ -20,7 +20,6 @@ mod route;
 mod warnings;
 
 use std::borrow::Cow;
-use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 use std::time::Instant;
@@ -30,14 +29,15 @@ pub use dayfly_engine::cancel::{Cancel, Reason};
 use dayfly_engine::operation::Operation;
 pub use dayfly_engine::reply::Pieces;
 use dayfly_engine::reply::{Reply, Success};
-use dayfly_engine::{Answer, Engine};
+use dayfly_engine::{Answer, Caller, Engine};
 use dayfly_model::{Error, ErrorKind, Result, Timestamp};
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderValue};
 use http::{Response, Uri, request};
 use uuid::Uuid;
 
 use crate::admin::Call;
-use crate::auth::{Access, Keys};
+pub use crate::auth::AccountKeys;
+use crate::auth::Keys;
 pub use crate::edge::{Edge, Protocol};
 use crate::headers::Headers;
 use crate::kind::Kind;
@@ -48,24 +48,6 @@ use crate::requests::{About, Answered, RequestLog};
 use crate::route::Resource;
 pub use crate::route::UNKNOWN_PATH;
 use crate::warnings::Warnings;
-
-/// The keys of the account, in base64.
-#[derive(Clone, Default)]
-pub struct AccountKeys {
-    /// The key that may do everything.
-    pub primary: String,
-    /// Another that may do the same, if there is one.
-    pub secondary: Option<String>,
-    /// The key that may read, if there is one.
-    pub read_only: Option<String>,
-}
-
-impl fmt::Debug for AccountKeys {
-    /// Nothing of a key stands in a log.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AccountKeys").finish_non_exhaustive()
-    }
-}
 
 /// What can be set.
 #[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
@@ -201,51 +183,50 @@ impl Api {
         let segments = route::segments(path)?;
         match resource(&segments, way)? {
             resource if resource.is_page() => Ok(()),
-            Resource::Admin(call) => self.check_admin(&request, call, way),
-            resource => match self.check_signature(&request, path, &segments) {
-                Ok(()) => Ok(()),
-                Err(refused) => self.check_whole(&request, &head.uri, resource, refused).map(drop),
+            Resource::Admin(_) => self.admin_caller(&request, way).map(drop),
+            resource => match self.signer(&request, path, &segments) {
+                Ok(_) => Ok(()),
+                Err(refused) => self.whole_signer(&request, &head.uri, resource, refused).map(drop),
             },
         }
     }
 
-    /// The segments of an item's address together with what a URL takes for a query,
-    /// where that was signed: an id may have a question mark, and some clients do not
+    /// Who signed the address of an item together with what a URL takes for a query, and
+    /// its segments: an id may have a question mark, and some clients do not
     /// escape it. Otherwise the signature was `refused`.
-    fn check_whole<'u>(
+    fn whole_signer<'u>(
         &self,
         request: &Request<'_>,
         uri: &'u Uri,
         resource: Resource<'_>,
         refused: Error,
-    ) -> Result<Vec<Cow<'u, str>>> {
+    ) -> Result<(Caller, Vec<Cow<'u, str>>)> {
         let whole = uri.path_and_query().filter(|target| target.query().is_some());
         let (Resource::Item(..), Some(whole)) = (resource, whole) else { return Err(refused) };
         let segments = route::segments(whole.as_str())?;
-        match self.check_signature(request, whole.as_str(), &segments) {
-            Ok(()) => Ok(segments),
+        match self.signer(request, whole.as_str(), &segments) {
+            Ok(caller) => Ok((caller, segments)),
             // The signature is good, and something else is not.
             Err(error) if error.kind == ErrorKind::Forbidden => Err(error),
             Err(_) => Err(refused),
         }
     }
 
-    fn check_signature(
+    /// Who signed a request.
+    fn signer(
         &self,
         request: &Request<'_>,
         path: &str,
         segments: &[Cow<'_, str>],
-    ) -> Result<()> {
+    ) -> Result<Caller> {
         let resolved = route::resolved(segments, request.query);
         let (path, segments) = match &resolved {
             Some(path) => (path.as_ref(), Cow::Owned(route::segments(path)?)),
             None => (path, Cow::Borrowed(segments)),
         };
-        let (wall, access) = ((self.settings.wall)(), request.access()?);
         let keys = self.keys();
-        let verify =
-            |now| keys.verify(request.method, path, &segments, &request.headers, access, now);
-        verify(wall).or_else(|refused| {
+        let verify = |now| keys.verify(request.method, path, &segments, &request.headers, now);
+        verify((self.settings.wall)()).or_else(|refused| {
             // When our clock has jumped, clients on other machines are right.
             let clock = self.engine.glance();
             let believed = Timestamp(clock.now.saturating_sub(clock.offset_seconds));
@@ -289,16 +270,23 @@ impl Api {
         if let Some(said) = self.open(&request, resource, incoming, about)? {
             return Ok(said);
         }
-        let Err(refused) = self.check_signature(&request, path, &segments) else {
-            return self.carry_out(&request, resource, &segments, incoming, about);
+        let (caller, whole) = match self.signer(&request, path, &segments) {
+            Ok(caller) => (caller, None),
+            Err(refused) => {
+                let uri = &incoming.parts.uri;
+                let (caller, whole) = self.whole_signer(&request, uri, resource, refused)?;
+                (caller, Some(whole))
+            }
         };
-        let segments = self.check_whole(&request, &incoming.parts.uri, resource, refused)?;
-        self.carry_out(&request, route::resource(&segments)?, &segments, incoming, about)
+        let segments = whole.as_ref().unwrap_or(&segments);
+        let resource = route::resource(segments)?;
+        self.carry_out(caller, &request, resource, segments, incoming, about)
     }
 
     /// What a request with a good signature asks for.
     fn carry_out(
         &self,
+        caller: Caller,
         request: &Request<'_>,
         resource: Resource<'_>,
         segments: &[Cow<'_, str>],
@@ -312,7 +300,7 @@ impl Api {
         let operation = operation::read(request, resource)
             .or_else(|error| operation::refuse(request, segments, error))?;
         *about = self.log.about(&operation);
-        Ok(Said::Operation(self.engine.run_until(operation, incoming.cancel.clone())))
+        Ok(Said::Operation(self.engine.run_for(caller, operation, incoming.cancel.clone())))
     }
 
     /// What is not signed like the rest: a few open pages, and the admin API
@@ -355,17 +343,17 @@ impl Api {
             }
             Resource::Metrics => {
                 if !self.settings.loopback {
-                    self.check_bearer(request, *way, Access::Read)?;
+                    self.bearer(request, *way)?;
                 }
                 let text = metrics::render(&self.engine, &self.meters, &self.edge);
                 Said::text("text/plain; version=0.0.4", text)
             }
             Resource::Admin(call) => {
-                self.check_admin(request, call, *way)?;
+                let caller = self.admin_caller(request, *way)?;
                 match admin::read(request, call)? {
                     Call::Operation(operation) => {
                         *about = self.log.about(&operation);
-                        Said::Operation(self.engine.run_until(operation, cancel.clone()))
+                        Said::Operation(self.engine.run_for(caller, operation, cancel.clone()))
                     }
                     Call::Requests(filter) => {
                         *about = Kind::ReadRequests.into();
@@ -377,9 +365,10 @@ impl Api {
         }))
     }
 
-    fn check_admin(&self, request: &Request<'_>, call: &[Cow<'_, str>], way: Way) -> Result<()> {
+    /// Who calls the admin API.
+    fn admin_caller(&self, request: &Request<'_>, way: Way) -> Result<Caller> {
         self.check_near(way)?;
-        self.check_bearer(request, way, admin::access(request.method, call))
+        self.bearer(request, way)
     }
 
     /// Hides from other machines what is for this one.
@@ -387,16 +376,15 @@ impl Api {
         if way.local || self.settings.admin_public { Ok(()) } else { Err(route::unknown()) }
     }
 
-    /// The key itself stands in the request, so other machines send it over
-    /// https only.
-    fn check_bearer(&self, request: &Request<'_>, way: Way, access: Access) -> Result<()> {
+    /// Whose key stands in the request. Other machines send it over https only.
+    fn bearer(&self, request: &Request<'_>, way: Way) -> Result<Caller> {
         if !way.local && !way.secure {
             return Err(Error::new(
                 ErrorKind::Forbidden,
                 "This answers other machines over https only.",
             ));
         }
-        self.keys().verify_bearer(&request.headers, access)
+        self.keys().verify_bearer(&request.headers)
     }
 
     fn account(&self, request: &Request<'_>, incoming: &Incoming) -> Result<Said> {

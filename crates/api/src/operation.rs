@@ -15,7 +15,6 @@ use dayfly_model::throughput::Throughput;
 use dayfly_model::{Error, ErrorKind, Result, database};
 use http::HeaderName;
 
-use crate::auth::Access;
 use crate::headers::{Headers, name};
 use crate::route::Resource;
 
@@ -54,15 +53,6 @@ impl Request<'_> {
             || self.headers.flag(&name::IS_QUERY)?
             || self.headers.flag(&name::QUERY)?
             || self.headers.flag(&name::IS_QUERY_PLAN_REQUEST)?)
-    }
-
-    /// Whether a key that only reads may send this.
-    pub(crate) fn access(&self) -> Result<Access> {
-        Ok(match self.method {
-            "GET" | "HEAD" => Access::Read,
-            "POST" if self.is_query()? => Access::Read,
-            _ => Access::Write,
-        })
     }
 }
 

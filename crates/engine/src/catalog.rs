@@ -78,6 +78,8 @@ pub(crate) struct ContainerRecord {
     /// takes its place, if it had to wait.
     #[serde(default)]
     pub(crate) delayed: Option<Delayed>,
+    /// Who changed the definition last; empty: nobody since it was made.
+    pub(crate) changed_by: String,
     /// Grows with every change of the definition.
     pub(crate) epoch: u64,
     /// Where each of its buckets but the first begins. Fixed when it is made.

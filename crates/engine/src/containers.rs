@@ -14,6 +14,7 @@ use dayfly_storage::tally::Count;
 use dayfly_storage::{Batch, Bucket, Draft, Snapshot, Stamp, View};
 use serde_json::Value;
 
+use crate::caller::Caller;
 use crate::catalog::{
     self, Container, ContainerRecord, Database, Delayed, Found, Numbers, not_found,
 };
@@ -21,7 +22,7 @@ use crate::clerk::{CatalogPlan, Clerk};
 use crate::condition::{check_match, taken};
 use crate::head::State;
 use crate::index::Index;
-use crate::install::{BY, Install};
+use crate::install::Install;
 use crate::offers::{self, Offer};
 use crate::operation::{Condition, ContainerScope, ContainerWishes, Page, Replacement, Showing};
 use crate::reply::{CHARGE_CHANGE_RU, CHARGE_LOOK_RU, Reply, Success, Usage, feed, storage_failed};
@@ -61,6 +62,7 @@ pub(crate) fn create(
             number: clerk.next_container(),
             definition,
             delayed: None,
+            changed_by: String::new(),
             epoch: 1,
             slices: catalog::slice_starts(&ranges, slices),
             ranges,
@@ -234,7 +236,7 @@ fn open(
 }
 
 /// Changes a container's definition.
-pub(crate) fn replace(clerk: &Clerk<'_>, change: &Replacement) -> Reply {
+pub(crate) fn replace(clerk: &Clerk<'_>, change: &Replacement, caller: Caller) -> Reply {
     let mut reply = clerk.answer(|snapshot| {
         catch_up(clerk, snapshot, &change.at)?;
         let snapshot = &*clerk.snapshot().map_err(storage_failed)?;
@@ -256,6 +258,7 @@ pub(crate) fn replace(clerk: &Clerk<'_>, change: &Replacement) -> Reply {
             check_rebuilds(clerk, snapshot, &old)?;
         }
         record.epoch += 1;
+        caller.name().clone_into(&mut record.changed_by);
         let waits = clerk.settings().change_delay_seconds > 0;
         let keeps = ttl == old.definition().ttl && record.pending_json(now).is_some();
         if !keeps {
@@ -273,7 +276,7 @@ pub(crate) fn replace(clerk: &Clerk<'_>, change: &Replacement) -> Reply {
             Err(_) => clerk.has_unfinished(),
         }
         if ttl != in_force && reply.outcome.is_ok() {
-            tell_of_change(clerk, &old, in_force, ttl);
+            tell_of_change(clerk, &old, in_force, ttl, caller);
         }
         Ok(reply)
     });
@@ -287,7 +290,13 @@ pub(crate) fn replace(clerk: &Clerk<'_>, change: &Replacement) -> Reply {
 }
 
 /// The line in the log that every change of the default leaves.
-fn tell_of_change(clerk: &Clerk<'_>, old: &Container, from: ContainerTtl, to: ContainerTtl) {
+fn tell_of_change(
+    clerk: &Clerk<'_>,
+    old: &Container,
+    from: ContainerTtl,
+    to: ContainerTtl,
+    caller: Caller,
+) {
     let condemned = clerk.snapshot().map_err(storage_failed);
     let condemned = condemned.and_then(|snapshot| history::last_condemned(&*snapshot, old));
     tracing::info!(
@@ -295,7 +304,7 @@ fn tell_of_change(clerk: &Clerk<'_>, old: &Container, from: ContainerTtl, to: Co
         container = %String::from_utf8_lossy(&old.names),
         from = %shown_ttl(from),
         to = %shown_ttl(to),
-        by = BY,
+        by = caller.name(),
         condemned_items = %condemned.map_or_else(|_| "unknown".to_owned(), |items| items.to_string()),
         "defaultTtl changed"
     );

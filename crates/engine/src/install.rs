@@ -19,9 +19,6 @@ use crate::keys;
 use crate::lives::Lives;
 use crate::reply::Reply;
 
-/// Who may change a container: there is one key that writes.
-pub(crate) const BY: &str = "primary key";
-
 /// Brings one bucket to a container's epoch. The time of this commit is the
 /// moment the policy changes, unless the change is to come later.
 #[derive(Clone, Debug)]
@@ -33,6 +30,8 @@ pub(crate) struct Install {
     default: Option<ContainerTtl>,
     /// From when on the default counts; 0: at once.
     from: Timestamp,
+    /// Who changed it.
+    by: String,
 }
 
 impl Install {
@@ -43,12 +42,18 @@ impl Install {
             definition: Some(Arc::new(record.definition.clone())),
             default: Some(record.definition.ttl),
             from: Timestamp(record.delayed.map_or(0, |delayed| delayed.until)),
+            by: record.changed_by.clone(),
         }
     }
 
     /// The end of a container.
-    pub(crate) const END: Install =
-        Install { epoch: u64::MAX, definition: None, default: None, from: Timestamp(0) };
+    pub(crate) const END: Install = Install {
+        epoch: u64::MAX,
+        definition: None,
+        default: None,
+        from: Timestamp(0),
+        by: String::new(),
+    };
 
     /// The policy after the install at `now`.
     fn policy(&self, old: &State, now: Timestamp) -> Policy {
@@ -66,6 +71,7 @@ impl Install {
     /// What changes with the policy: an entry for the history, if the default
     /// becomes another one.
     fn change(
+        &self,
         view: &View<'_>,
         old: Policy,
         new: Policy,
@@ -82,7 +88,7 @@ impl Install {
         let condemned = lives.dead_at(new, at)?.minus(lives.dead_at(stays, at)?);
         Ok(Some(Changed {
             at: at.0,
-            by: BY.to_owned(),
+            by: self.by.clone(),
             from: from.to_json(),
             to: to.to_json(),
             condemned_items: condemned.items,
@@ -102,7 +108,7 @@ impl Install {
         let row = view.get(&keys::policy_history())?;
         let before = History::decode(row.as_deref())?;
         let mut history = before.clone();
-        history.push(Timestamp(view.now()), Self::change(view, old.policy, new)?);
+        history.push(Timestamp(view.now()), self.change(view, old.policy, new)?);
         Ok((history != before).then(|| history.encode()))
     }
 }

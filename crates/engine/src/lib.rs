@@ -11,6 +11,7 @@
 
 mod background;
 mod burials;
+mod caller;
 pub mod cancel;
 mod catalog;
 pub mod check;
@@ -68,6 +69,7 @@ use dayfly_storage::{
 };
 use serde_json::json;
 
+pub use crate::caller::Caller;
 use crate::cancel::{Cancel, Waiter};
 use crate::catalog::Container;
 use crate::check::{Checked, Recount, Recounts};
@@ -180,14 +182,17 @@ impl Engine {
         Ok(Engine { shared, purge, recounts: Recounts::default(), changes, purges, lanes })
     }
 
-    /// Does what `operation` asks.
+    /// Does what `operation` asks, for whoever has the primary key.
     pub fn run(&self, operation: Operation) -> Answer {
-        self.run_until(operation, Cancel::default())
+        self.run_for(Caller::Primary, operation, Cancel::default())
     }
 
-    /// The same, until the answer is not wanted any more. Everything the server can do
-    /// is here.
-    pub fn run_until(&self, operation: Operation, cancel: Cancel) -> Answer {
+    /// Does what `operation` asks, if the caller may, and until the answer is not wanted any
+    /// more. Everything the server can do is here.
+    pub fn run_for(&self, caller: Caller, operation: Operation, cancel: Cancel) -> Answer {
+        if let Err(refused) = caller.check(&operation) {
+            return Answer::ready(refused.into());
+        }
         match operation {
             Operation::ReadTime => self
                 .look(|snapshot| Ok(Reply::ok(Success::new(200, ""), catalog::now(snapshot), 0.0))),
@@ -219,7 +224,7 @@ impl Engine {
                 self.look(|snapshot| containers::list(snapshot, &database, &page, showing))
             }
             Operation::ReplaceContainer(replacement) => {
-                self.change(move |clerk| containers::replace(clerk, &replacement))
+                self.change(move |clerk| containers::replace(clerk, &replacement, caller))
             }
             Operation::DeleteContainer { at, condition } => {
                 self.change(move |clerk| containers::delete(clerk, &at, &condition))

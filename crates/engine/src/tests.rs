@@ -38,6 +38,7 @@ pub(crate) fn container_record() -> ContainerRecord {
         ranges_version: 1,
         definition,
         delayed: None,
+        changed_by: String::new(),
         epoch: 1,
         slices: Vec::new(),
         ts: 1,
