@@ -108,7 +108,8 @@ mod tests {
     use clap::Parser as _;
 
     use super::*;
-    use crate::config::{Config, Further, WELL_KNOWN_KEY};
+    use crate::config::{Config, Further};
+    use crate::keys::WELL_KNOWN_KEY;
 
     const OWN: &str = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
 

@@ -267,7 +267,8 @@ fn not_json() -> String {
 
 impl Command {
     /// Asks, and prints the answer; or says in a sentence why there is none.
-    pub(crate) fn run(self) -> Result<(), String> {
+    /// `whole` is the command line that it belongs to.
+    pub(crate) fn run(self, whole: clap::Command) -> Result<(), String> {
         match self {
             Command::Ttl(ttl) => ttl.run(),
             Command::Ls(list) => list.run(),
@@ -276,8 +277,8 @@ impl Command {
             Command::Requests(requests) => requests.run(),
             Command::Key => key::run(),
             Command::Healthcheck(health) => health.run(),
-            Command::Completions(completions) => completions.run(),
-            Command::Man(manual) => manual.run(),
+            Command::Completions(completions) => completions.run(whole),
+            Command::Man(manual) => manual.run(whole),
         }
     }
 }

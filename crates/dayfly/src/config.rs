@@ -21,7 +21,6 @@ use rustls::pki_types::ServerName;
 use crate::address::Listen;
 use crate::command::Command;
 use crate::emulator::{COMPUTE_PORT, HEALTH_PORT, Habits, Protocol};
-pub(crate) use crate::keys::WELL_KNOWN_KEY;
 use crate::keys::{self, KeySource};
 use crate::limits::Limits;
 use crate::log;

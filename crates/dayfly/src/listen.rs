@@ -8,25 +8,22 @@
 //! waits in the queue of the system would wait for ever. Connections that do
 //! nothing useful leave within seconds, so the place is not lost for long.
 
-use std::collections::HashMap;
-use std::future::{Future, poll_fn};
+use std::future::poll_fn;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::pin::pin;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
-use dayfly_api::{Edge, Protocol};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Notify;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
 use crate::address::Listen;
 use crate::config::{Checked, Further};
-use crate::connection::{Host, serve};
+use crate::connection::serve;
+use crate::house::{Door, House};
 use crate::signals::Signals;
+use crate::visit::Host;
 
 /// The pause after the system refused us a connection, most likely because we
 /// have as many files open as we may. Without it the loop would spin.
@@ -43,15 +40,6 @@ pub(crate) struct Doors {
     health: Vec<TcpListener>,
     /// The one that is looked at first, in turn.
     turn: usize,
-}
-
-/// What a door leads to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Door {
-    /// Everything.
-    Main,
-    /// Whether the server is well, and nothing else.
-    Health,
 }
 
 /// Where a server listens, for those who are told.
@@ -202,7 +190,7 @@ pub(crate) async fn listen(mut doors: Doors, host: Arc<Host>, signals: &mut Sign
         is_empty = house.empty(host.limits.stop_timeout()) => {
             host.api.stop_long_work();
             if !is_empty && !house.empty(host.limits.linger_timeout()).await {
-                tracing::warn!(open = house.guests().count, "stopped with connections still open");
+                tracing::warn!(open = house.count(), "stopped with connections still open");
             }
         }
         () = signals.next() => {}
@@ -225,131 +213,4 @@ fn receive(stream: TcpStream, door: Door, host: &Arc<Host>, house: &Arc<House>) 
         tracing::debug!(%error, "TCP_NODELAY was refused");
     }
     tokio::spawn(serve(stream, door, Arc::clone(host), guest));
-}
-
-/// All connections that are open.
-struct House {
-    limit: usize,
-    /// Where it is told who comes and goes.
-    edge: Arc<Edge>,
-    stopping: AtomicBool,
-    guests: Mutex<Guests>,
-    empty: Notify,
-}
-
-#[derive(Default)]
-struct Guests {
-    count: usize,
-    next: u64,
-    /// Whether somebody was turned away since there was room.
-    full: bool,
-    /// How to tell each connection that we close.
-    wakers: HashMap<u64, Waker>,
-}
-
-impl House {
-    fn new(limit: u32, edge: Arc<Edge>) -> Self {
-        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        edge.connections_max.store(limit, Ordering::Relaxed);
-        House {
-            limit,
-            edge,
-            stopping: AtomicBool::new(false),
-            guests: Mutex::default(),
-            empty: Notify::new(),
-        }
-    }
-
-    fn guests(&self) -> MutexGuard<'_, Guests> {
-        self.guests.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn enter(self: &Arc<Self>) -> Option<Guest> {
-        let mut guests = self.guests();
-        if guests.count >= self.limit {
-            self.edge.turned_away.fetch_add(1, Ordering::Relaxed);
-            if !guests.full {
-                guests.full = true;
-                tracing::warn!(limit = self.limit, "too many connections; new ones are closed");
-            }
-            return None;
-        }
-        guests.full = false;
-        guests.count += 1;
-        guests.next += 1;
-        self.edge.accepted.fetch_add(1, Ordering::Relaxed);
-        self.edge.begins(Protocol::Unknown);
-        Some(Guest {
-            house: Arc::clone(self),
-            number: guests.next,
-            known: false,
-            protocol: Protocol::Unknown,
-        })
-    }
-
-    /// Tells every connection that we close, and waits until all are gone. Whether
-    /// they are.
-    async fn empty(&self, patience: Duration) -> bool {
-        self.stopping.store(true, Ordering::SeqCst);
-        let wakers: Vec<_> = self.guests().wakers.values().cloned().collect();
-        wakers.into_iter().for_each(Waker::wake);
-        let all_gone = async {
-            while self.guests().count > 0 {
-                self.empty.notified().await;
-            }
-        };
-        timeout(patience, all_gone).await.is_ok()
-    }
-}
-
-/// The place of one connection, until dropped.
-pub(crate) struct Guest {
-    house: Arc<House>,
-    number: u64,
-    known: bool,
-    protocol: Protocol,
-}
-
-impl Guest {
-    /// It is known now what the connection speaks.
-    pub(crate) fn speaks(&mut self, protocol: Protocol) {
-        self.house.edge.begins(protocol);
-        self.house.edge.ends(std::mem::replace(&mut self.protocol, protocol));
-    }
-
-    /// Whether the server is closing; if not, the task is woken when it does.
-    ///
-    /// To be called from the task of the connection only: it leaves its waker
-    /// once and for all, so that a step of the connection costs one look.
-    pub(crate) fn stopping(&mut self, cx: &mut Context<'_>) -> bool {
-        if !self.known {
-            self.known = true;
-            self.house.guests().wakers.insert(self.number, cx.waker().clone());
-        }
-        self.house.stopping.load(Ordering::SeqCst)
-    }
-
-    /// What `work` comes to, or `None` if the server closes before.
-    pub(crate) async fn unless_stopping<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
-        let mut work = pin!(work);
-        poll_fn(|cx| {
-            if self.stopping(cx) {
-                return Poll::Ready(None);
-            }
-            work.as_mut().poll(cx).map(Some)
-        })
-        .await
-    }
-}
-
-impl Drop for Guest {
-    fn drop(&mut self) {
-        self.house.edge.ends(self.protocol);
-        let mut guests = self.house.guests();
-        guests.wakers.remove(&self.number);
-        guests.count -= 1;
-        if guests.count == 0 {
-            self.house.empty.notify_one();
-        }
-    }
 }

@@ -15,6 +15,7 @@ mod connection;
 mod emulator;
 mod files;
 mod hosts;
+mod house;
 mod keys;
 mod limits;
 mod listen;
@@ -26,6 +27,7 @@ mod renew;
 mod request;
 mod signals;
 mod tls;
+mod visit;
 mod wire;
 
 use std::io::{self, Write as _};
@@ -33,7 +35,7 @@ use std::process::ExitCode;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, RwLock};
 
-use clap::Parser as _;
+use clap::{CommandFactory as _, Parser as _};
 use dayfly_api::Api;
 use dayfly_engine::{Engine, EngineSettings};
 use dayfly_model::{ErrorKind, Timestamp};
@@ -51,7 +53,6 @@ use crate::address::Listen;
 use crate::answers::Answers;
 use crate::background::{Background, PERIOD};
 use crate::config::{Checked, Config, Durability, Place};
-use crate::connection::Host;
 use crate::emulator::Habits;
 use crate::hosts::Hosts;
 use crate::listen::{Addresses, Doors};
@@ -59,6 +60,7 @@ use crate::recount::Recount;
 use crate::renew::{LOOK_PERIOD, Renewal};
 use crate::signals::{Hangup, Signals};
 use crate::tls::Tls;
+use crate::visit::Host;
 
 /// More threads than this do not make a single store faster.
 const WORKERS_MAX: usize = 16;
@@ -80,7 +82,7 @@ fn main() -> ExitCode {
         return end(&sentence, REFUSED);
     }
     let outcome = match config.command {
-        Some(command) => command.run(),
+        Some(command) => command.run(Config::command()),
         None => match settings(config) {
             Ok(settings) => run(&settings),
             Err(sentence) => return end(&sentence, REFUSED),

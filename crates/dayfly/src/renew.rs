@@ -13,9 +13,9 @@ use std::time::Duration;
 use dayfly_model::Timestamp;
 
 use crate::config::Checked;
-use crate::connection::Host;
 use crate::keys::KeySource;
 use crate::tls::{self, DAY_SECONDS, RENEW_SECONDS, Source, Tls};
+use crate::visit::Host;
 
 /// How long before its end we warn of a certificate.
 const WARN_SECONDS: u64 = 30 * DAY_SECONDS;

@@ -22,8 +22,8 @@ use hyper::body::{Body as _, Incoming};
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::answers::Outgoing;
-use crate::connection::Visit;
 use crate::limits::{BODIES_BYTES_MAX, BODY_BYTES_MAX, Limits, URL_BYTES_MAX};
+use crate::visit::Visit;
 
 /// Answers one request. Never fails: a failure is an answer too.
 pub(crate) async fn answer(

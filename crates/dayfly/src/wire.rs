@@ -11,9 +11,9 @@ use bytes::{Buf as _, Bytes};
 use dayfly_model::{Error, ErrorKind};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::connection::Visit;
 use crate::limits::{HEAD_BYTES_MAX, LINGER_BYTES_MAX};
 use crate::progress::Phase;
+use crate::visit::Visit;
 
 /// How much is thrown away at a time.
 const DISCARD_BYTES: usize = 4096;

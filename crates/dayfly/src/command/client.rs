@@ -25,7 +25,7 @@ use serde_json::Value;
 use sha2::Sha256;
 
 use super::{encoded, not_json, plain};
-use crate::config::WELL_KNOWN_KEY;
+use crate::keys::WELL_KNOWN_KEY;
 
 /// How long a server may take to let us in.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);

@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::client::Client;
 use super::print;
-use crate::config::WELL_KNOWN_KEY;
+use crate::keys::WELL_KNOWN_KEY;
 
 /// Asks a server whether it takes writes. It needs no key.
 #[derive(Clone, Debug, Args)]

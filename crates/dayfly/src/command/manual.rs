@@ -3,11 +3,10 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, CommandFactory as _};
+use clap::Args;
 use clap_complete::Shell;
 
 use super::print;
-use crate::config::Config;
 
 /// Completions for a shell.
 #[derive(Clone, Debug, Args)]
@@ -19,9 +18,9 @@ pub(crate) struct Completions {
 
 impl Completions {
     /// Prints them.
-    pub(super) fn run(&self) -> Result<(), String> {
+    pub(super) fn run(&self, mut whole: clap::Command) -> Result<(), String> {
         let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut Config::command(), "dayfly", &mut script);
+        clap_complete::generate(self.shell, &mut whole, "dayfly", &mut script);
         print(&String::from_utf8_lossy(&script)).map(drop)
     }
 }
@@ -37,15 +36,15 @@ pub(crate) struct Manual {
 
 impl Manual {
     /// Prints the first page, or writes all.
-    pub(super) fn run(&self) -> Result<(), String> {
+    pub(super) fn run(&self, whole: clap::Command) -> Result<(), String> {
         let Some(folder) = &self.folder else {
             let mut page = Vec::new();
-            return clap_mangen::Man::new(Config::command())
+            return clap_mangen::Man::new(whole)
                 .render(&mut page)
                 .map_err(|error| format!("The page could not be made: {error}."))
                 .and_then(|()| print(&String::from_utf8_lossy(&page)).map(drop));
         };
-        clap_mangen::generate_to(Config::command(), folder).map_err(|error| {
+        clap_mangen::generate_to(whole, folder).map_err(|error| {
             format!("The pages could not be written into {}: {error}.", folder.display())
         })
     }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::keys::WELL_KNOWN_KEY;
 
 const OWN: &str = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
 const OTHER: &str = "ZmVkY2JhOTg3NjU0MzIxMGZlZGNiYTk4NzY1NDMyMTA=";
