@@ -5,7 +5,8 @@ for a reader, and why:
 
 - A command that would start a server (`dayfly --memory`, `cargo run --release`) starts it
   in the background, and ends when it has said `Started`. One that the page started on the
-  same port before is stopped first, as a reader would with Ctrl-C.
+  same port before is stopped first, as a reader would with Ctrl-C. With port 0 it is as it
+  is: that is how a program starts one.
 - Ports are free ones of this machine: a number that stands as a port somewhere on the
   page is replaced in all its samples.
 - `set -eu`, and `curl` fails when the answer is an error: a sample that does nothing is

@@ -71,6 +71,13 @@ class Sessions(unittest.TestCase):
     def test_a_server_on_a_port_of_the_page_takes_the_place_of_the_one_before(self):
         self.play("```sh\ndayfly --memory\ndayfly --memory --test-clock\ndayfly clock advance 1d\n```\n")
 
+    def test_a_program_that_takes_any_free_port_reads_what_the_server_says(self):
+        self.play(
+            "```sh\ndayfly --memory --listen 0 >said &\n"
+            "for _ in $(seq 200); do grep -qx Started said && break || sleep 0.05; done\n"
+            "grep AccountEndpoint=http: said\nkill $!\n```\n"
+        )
+
     def test_what_was_not_set_is_told_with_its_line(self):
         self.assertIn("line 6: KEY: unbound", self.failure("```sh\nls\n```\n```sh\n\necho $KEY\n```\n"))
 
