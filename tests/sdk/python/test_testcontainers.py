@@ -27,7 +27,9 @@ with warnings.catch_warnings():
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
-DOCKERFILE = Path(__file__).parents[3] / "Dockerfile"
+ROOT = Path(__file__).parents[3]
+DOCKERFILE = ROOT / "Dockerfile"
+PAGE = ROOT / "docs/ci.md"
 OWN_KEY = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
 
 
@@ -171,3 +173,9 @@ def test_an_emulator_for_tests_keeps_its_data_in_memory_and_has_a_clock(docker):
         assert "Data: in memory" in stdout and "Clock: a test clock" in stdout
         with emulator.insecure_sync_client() as client:
             write_and_read(client)
+
+
+def test_the_sample_of_the_page_runs(docker):
+    [sample] = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    exec(compile(sample, PAGE.name, "exec"), names := {})
+    assert names["emulator"].get_wrapped_container().status == "exited"
