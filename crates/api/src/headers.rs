@@ -27,6 +27,9 @@ pub(crate) mod name {
         HeaderName::from_static("x-ms-documentdb-responsecontinuationtokenlimitinkb");
     pub(crate) const INTENDED_COLLECTION_RID: HeaderName =
         HeaderName::from_static("x-ms-cosmos-intended-collection-rid");
+    pub(crate) const BATCH_ATOMIC: HeaderName = HeaderName::from_static("x-ms-cosmos-batch-atomic");
+    pub(crate) const BATCH_CONTINUE: HeaderName =
+        HeaderName::from_static("x-ms-cosmos-batch-continue-on-error");
     pub(crate) const IS_BATCH_REQUEST: HeaderName =
         HeaderName::from_static("x-ms-cosmos-is-batch-request");
     pub(crate) const IS_QUERY_PLAN_REQUEST: HeaderName =

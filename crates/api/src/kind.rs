@@ -43,6 +43,7 @@ kinds! {
     UpsertItem       "upsert_item";
     ReplaceItem      "replace_item";
     DeleteItem       "delete_item";
+    WriteBatch       "write_batch";
     ReadItem         "read_item";
     ListItems        "list_items";
     QueryItems       "query_items";
@@ -83,7 +84,9 @@ impl Kind {
                 Act::Upsert(_) => Kind::UpsertItem,
                 Act::Replace(..) => Kind::ReplaceItem,
                 Act::Delete(_) => Kind::DeleteItem,
+                Act::Read(_) => Kind::ReadItem,
             },
+            Operation::WriteBatch(_) => Kind::WriteBatch,
             Operation::ReadItem { .. } => Kind::ReadItem,
             Operation::ListItems { .. } => Kind::ListItems,
             Operation::QueryItems(_) => Kind::QueryItems,

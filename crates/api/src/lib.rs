@@ -7,6 +7,7 @@ mod account;
 mod admin;
 mod advice;
 mod auth;
+mod batch;
 mod edge;
 mod explorer;
 mod headers;

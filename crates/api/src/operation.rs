@@ -5,8 +5,9 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 use dayfly_engine::operation::{
-    Act, AdviceForm, Condition, ContainerScope, ContainerWishes, Feed, Indexing, ItemAddress,
-    Operation, Page, Part, PlanQuery, QueryFeed, QueryItems, Replacement, Showing, WriteItem,
+    Act, AdviceForm, BatchMode, Condition, ContainerScope, ContainerWishes, Feed, Indexing,
+    ItemAddress, Operation, Page, Part, PlanQuery, QueryFeed, QueryItems, Replacement, Showing,
+    WriteBatch, WriteItem,
 };
 use dayfly_model::epk::{self, Epk};
 use dayfly_model::json::{self, ObjectText};
@@ -15,6 +16,7 @@ use dayfly_model::throughput::Throughput;
 use dayfly_model::{Error, ErrorKind, Result, database};
 use http::HeaderName;
 
+use crate::batch;
 use crate::headers::{Headers, name};
 use crate::route::Resource;
 
@@ -243,7 +245,7 @@ fn epk_bounds(request: &Request<'_>) -> Result<(Option<Epk>, Option<Epk>)> {
 fn post_item(request: &Request<'_>, at: ContainerScope) -> Result<Operation> {
     let headers = &request.headers;
     if headers.flag(&name::IS_BATCH_REQUEST)? {
-        return Err(Error::not_yet("A batch"));
+        return write_batch(request, at);
     }
     if headers.flag(&name::IS_QUERY_PLAN_REQUEST)? {
         let features = headers.owned(&name::QUERY_FEATURES)?.unwrap_or_default();
@@ -324,14 +326,29 @@ fn indexing(request: &Request<'_>) -> Result<Indexing> {
     }
 }
 
+fn write_batch(request: &Request<'_>, at: ContainerScope) -> Result<Operation> {
+    let headers = &request.headers;
+    let mode = match (headers.flag(&name::BATCH_ATOMIC)?, headers.flag(&name::BATCH_CONTINUE)?) {
+        (true, _) => BatchMode::Atomic,
+        (false, true) => BatchMode::GoesOn,
+        (false, false) => BatchMode::Stops,
+    };
+    let steps = batch::read(request.body, minimal(request)?, item_of)?;
+    Ok(Operation::WriteBatch(WriteBatch { at, part: part(request)?, mode, steps }))
+}
+
 fn item(request: &Request<'_>) -> Result<ObjectText> {
-    if request.body.len() > ITEM_SENT_MAX {
+    item_of(request.body)
+}
+
+fn item_of(text: &Bytes) -> Result<ObjectText> {
+    if text.len() > ITEM_SENT_MAX {
         return Err(Error::new(
             ErrorKind::TooLarge,
             "Request size is too large: an item can have at most 2 MB.",
         ));
     }
-    json::take(request.body, ITEM_SYSTEM_PROPERTIES)
+    json::take(text, ITEM_SYSTEM_PROPERTIES)
 }
 
 fn partition_key(request: &Request<'_>) -> Result<Option<PartitionKey>> {

@@ -35,7 +35,8 @@ const REQUESTS: &str = "requests";
 /// `usual`, if anything is.
 pub(crate) fn start(usual: Option<&str>) -> Result<(), String> {
     let wanted = std::env::var(VARIABLE).unwrap_or_default();
-    let wanted = if wanted.trim().is_empty() { usual.unwrap_or(DEFAULT) } else { &wanted };
+    let is_empty = wanted.trim_matches([',', ' ']).is_empty();
+    let wanted = if is_empty { usual.unwrap_or(DEFAULT) } else { &wanted };
     let filter = EnvFilter::try_new(checked(wanted)?).map_err(|_| refusal(wanted))?;
     tracing_subscriber::fmt()
         .with_env_filter(filter)

@@ -82,6 +82,7 @@ impl Operation {
             | Operation::ReplaceContainer(_)
             | Operation::DeleteContainer { .. }
             | Operation::WriteItem(_)
+            | Operation::WriteBatch(_)
             | Operation::MoveClock { .. }
             | Operation::Reset
             | Operation::RunPurge { .. }

@@ -6,6 +6,7 @@
 //! decide   what becomes of it: a pure function that returns data
 //! apply    the rows of that, with the stamp of the commit
 //! plan     one commit of one write, or of many
+//! batch    a request with many, and its answer
 //! ```
 //!
 //! Every operation sees items through [`Seen`], which applies liveness. That
@@ -14,6 +15,7 @@
 
 mod act;
 mod apply;
+mod batch;
 mod decide;
 mod plan;
 mod sight;
@@ -27,7 +29,8 @@ use dayfly_model::rid::ItemRid;
 use dayfly_model::{Error, ErrorKind, Result, Timestamp, charge};
 use dayfly_storage::Bucket;
 
-pub(crate) use self::plan::{Around, WritePlan, Written, plan};
+pub(crate) use self::batch::{answer as batch_answer, plan as batch_plan};
+pub(crate) use self::plan::{Around, Refused, WritePlan, Written, plan_one};
 use crate::catalog::{Container, not_found};
 use crate::keys::{self, ItemKey, Partition};
 use crate::liveness::Liveness;

@@ -78,7 +78,7 @@ use crate::figures::AllFigures;
 use crate::items::{Around, WritePlan};
 use crate::lanes::Lanes;
 pub use crate::lanes::{ByLane, LaneFigures};
-use crate::operation::{ContainerScope, Operation, Part, WriteItem};
+use crate::operation::{ContainerScope, Operation, Part, WriteBatch, WriteItem};
 use crate::purge::Purge;
 pub use crate::purge::{LAG_SECONDS, Lag, PurgeFigures, PurgeState, PurgeStatus};
 use crate::reply::{Reply, Success, stopped, storage_failed};
@@ -114,6 +114,7 @@ pub struct Pending(Waiting);
 
 enum Waiting {
     Item(Ticket<WritePlan>, Within),
+    Batch(Ticket<WritePlan>, Within),
     Work(oneshot::Receiver<Reply>),
     /// It is given up when this is dropped.
     Query(oneshot::Receiver<Reply>, Waiter),
@@ -144,6 +145,9 @@ impl Answer {
             Answer::Pending(Pending(Waiting::Item(ticket, within))) => {
                 within.tell(done(ticket.wait()))
             }
+            Answer::Pending(Pending(Waiting::Batch(ticket, within))) => {
+                within.tell(items::batch_answer(ticket.wait()))
+            }
             Answer::Pending(Pending(Waiting::Work(receiver) | Waiting::Query(receiver, _))) => {
                 receiver.recv().unwrap_or_else(|_| stopped().into())
             }
@@ -156,6 +160,9 @@ impl Pending {
     pub async fn answer(self) -> Reply {
         match self.0 {
             Waiting::Item(ticket, within) => within.tell(done(ticket.answer().await)),
+            Waiting::Batch(ticket, within) => {
+                within.tell(items::batch_answer(ticket.answer().await))
+            }
             Waiting::Work(receiver) => receiver.await.unwrap_or_else(|_| stopped().into()),
             Waiting::Query(receiver, waiter) => {
                 let reply = receiver.await.unwrap_or_else(|_| stopped().into());
@@ -166,8 +173,11 @@ impl Pending {
     }
 }
 
-fn done(outcome: Result<items::Written, Reply>) -> Reply {
-    outcome.map_or_else(|refusal| refusal, items::Written::into_reply)
+fn done(outcome: Result<items::Written, items::Refused>) -> Reply {
+    match outcome {
+        Ok(written) | Err(items::Refused::Decided(written)) => written.into_reply(),
+        Err(items::Refused::Failed(reply)) => reply,
+    }
 }
 
 impl Engine {
@@ -231,6 +241,7 @@ impl Engine {
             }
 
             Operation::WriteItem(write) => self.write_item(write),
+            Operation::WriteBatch(batch) => self.write_batch(batch),
             Operation::ReadItem { at, item, condition } => {
                 let part = Part::of(item.partition_key.clone());
                 let read = |opened: &Opened| items::read(opened, item, &part, &condition);
@@ -349,14 +360,36 @@ impl Engine {
             Ok(opened) => opened,
             Err(reply) => return Answer::ready(reply),
         };
-        match items::plan(&opened, [write], true, Around::of(&self.shared)) {
+        let plan = items::plan_one(&opened, write, Around::of(&self.shared));
+        self.commit(opened, &part, plan, Waiting::Item)
+    }
+
+    fn write_batch(&self, batch: WriteBatch) -> Answer {
+        let part = batch.part.clone();
+        let opened = match self.shared.enter_part(&batch.at, &part) {
+            Ok(opened) => opened,
+            Err(reply) => return Answer::ready(reply),
+        };
+        let plan = items::batch_plan(&opened, batch, Around::of(&self.shared));
+        self.commit(opened, &part, plan, Waiting::Batch)
+    }
+
+    /// Hands in a plan, if there is one.
+    fn commit(
+        &self,
+        opened: Opened,
+        part: &Part,
+        plan: Result<WritePlan>,
+        waiting: fn(Ticket<WritePlan>, Within) -> Waiting,
+    ) -> Answer {
+        match plan {
             Ok(plan) => {
                 let bucket = plan.bucket();
                 let ticket = commit_returning(&self.shared.store, bucket, plan);
                 let (shared, container) = (Arc::clone(&self.shared), opened.container);
-                Answer::Pending(Pending(Waiting::Item(ticket, Within { shared, container })))
+                Answer::Pending(Pending(waiting(ticket, Within { shared, container })))
             }
-            Err(error) => Answer::ready(opened.failed(error).at(opened.place(&part))),
+            Err(error) => Answer::ready(opened.failed(error).at(opened.place(part))),
         }
     }
 

@@ -86,6 +86,8 @@ pub enum Operation {
 
     /// Writes an item.
     WriteItem(WriteItem),
+    /// Writes and reads several items.
+    WriteBatch(WriteBatch),
     /// Shows an item.
     ReadItem {
         /// Where.
@@ -306,6 +308,31 @@ pub enum Indexing {
     Exclude,
 }
 
+/// Several writes and reads in one request.
+#[derive(Clone, Debug)]
+pub struct WriteBatch {
+    /// Where.
+    pub at: ContainerScope,
+    /// The partition, or the range, that all of them are in.
+    pub part: Part,
+    /// What happens when one of them fails.
+    pub mode: BatchMode,
+    /// One after the other. What cannot be read fails in its turn. Where they are is said
+    /// above.
+    pub steps: Vec<Result<WriteItem, Error>>,
+}
+
+/// What happens when an operation of a batch fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BatchMode {
+    /// None is carried out.
+    Atomic,
+    /// Those before it are carried out, those after it are not.
+    Stops,
+    /// All others are carried out.
+    GoesOn,
+}
+
 /// What a write does.
 #[derive(Clone, Debug)]
 pub enum Act {
@@ -317,6 +344,8 @@ pub enum Act {
     Replace(String, ObjectText),
     /// Removes the item with this id.
     Delete(String),
+    /// Shows the item with this id; in a batch only.
+    Read(String),
 }
 
 /// `If-Match` and `If-None-Match`.

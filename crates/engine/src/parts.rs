@@ -31,6 +31,56 @@ pub(crate) fn segments(container: &Container, part: &Part) -> Result<Vec<(Bucket
     Ok(container.buckets_between(min, max).map(|bucket| (bucket, keys.clone())).collect())
 }
 
+/// A part of a container that lies in one bucket: where all of a batch is.
+pub(crate) enum Home<'a> {
+    /// One logical partition, and where it lies.
+    Partition(PartitionKey, Bucket),
+    /// One range.
+    Range(HomeRange<'a>),
+}
+
+/// A range of a container.
+pub(crate) struct HomeRange<'a> {
+    container: &'a Container,
+    range: &'a Range,
+}
+
+impl Home<'_> {
+    pub(crate) fn bucket(&self) -> Bucket {
+        match self {
+            Home::Partition(_, bucket) => *bucket,
+            Home::Range(HomeRange { container, range }) => container.bucket(&range.min),
+        }
+    }
+}
+
+impl HomeRange<'_> {
+    /// Whether a partition is in it.
+    pub(crate) fn contains(&self, key: &PartitionKey) -> Result<bool> {
+        let HomeRange { container, range } = self;
+        let key = key.clone().fitted(&container.definition().partition_key)?;
+        let epk = container.epk(&key);
+        Ok(range.min.0 <= epk.0 && range.max.as_ref().is_none_or(|max| epk.0 < max.0))
+    }
+}
+
+/// The logical partition, or else the range, that a part names.
+pub(crate) fn home<'a>(container: &'a Container, part: &Part) -> Result<Home<'a>> {
+    match (&part.partition_key, &part.range) {
+        (Some(key), _) => {
+            let key = key.clone().fitted(&container.definition().partition_key)?;
+            let bucket = container.bucket(&container.epk(&key));
+            Ok(Home::Partition(key, bucket))
+        }
+        (None, Some(id)) => {
+            Ok(Home::Range(HomeRange { container, range: find_range(container, id)? }))
+        }
+        (None, None) => Err(Error::bad_request(
+            "A batch needs the partition key of its items, or the range that they are in.",
+        )),
+    }
+}
+
 /// The ranges that a part of a container touches: that of its partition key if it has
 /// one, whatever else it says.
 pub(crate) fn touched(

@@ -41,7 +41,7 @@ const ONE_PIECE_BYTES: usize = 16 * 1024;
 
 /// What the system properties add to an item's text, without the digits of its
 /// `_ts`: all RIDs and etags are of one length.
-const SYSTEM_BYTES: usize = 195;
+pub(crate) const SYSTEM_BYTES: usize = 195;
 
 /// Whether `version` is still the newest of its item. Known without a read if `view` is
 /// the snapshot of the generation `looked`, in which it was, or if its row in the feed was

@@ -76,6 +76,8 @@ error_kinds! {
     TooLarge                413    0 "RequestEntityTooLarge";
     /// The request calls the server by a name that is not its own.
     Misdirected             421    0 "MisdirectedRequest";
+    /// Another operation of the batch failed, and this one with it.
+    FailedDependency        424    0 "FailedDependency";
     /// The request line or the headers are over the limit.
     HeaderTooLarge          431    0 "RequestHeaderFieldsTooLarge";
     /// Somebody else wrote at the same time; send it again.

@@ -148,14 +148,14 @@ impl ContainerTtl {
 }
 
 impl ItemTtl {
-    /// Reads the item's `ttl`. While the container has no default anything is
-    /// taken, since it is not interpreted.
+    /// Reads the item's `ttl`. A number must be one that can be; anything else is taken
+    /// while the container has no default, since then it is not interpreted.
     pub fn parse(value: Option<&RawValue>, container: ContainerTtl) -> Result<ItemTtl> {
         let Some(token) = value.map(RawValue::get) else { return Ok(ItemTtl::Inherit) };
         match seconds(token) {
             Some(Seconds::Never) => Ok(ItemTtl::Never),
             Some(Seconds::After(n)) => Ok(ItemTtl::After(n)),
-            None if container.is_on() => Err(invalid("ttl", token)),
+            None if container.is_on() || is_number(token) => Err(invalid("ttl", token)),
             None => Ok(ItemTtl::Opaque),
         }
     }
@@ -169,6 +169,10 @@ impl ItemTtl {
             ItemTtl::Opaque => Life::Opaque(written_at),
         }
     }
+}
+
+fn is_number(token: &str) -> bool {
+    token.starts_with(|first: char| first == '-' || first.is_ascii_digit())
 }
 
 impl Life {
@@ -501,7 +505,9 @@ mod tests {
                      integer less than or equal to '2147483647', or '-1' which means never expire."
                 )
             );
-            assert_eq!(ItemTtl::parse(Some(&raw(bad)), ContainerTtl::Off), Ok(ItemTtl::Opaque));
+            let without_default = ItemTtl::parse(Some(&raw(bad)), ContainerTtl::Off);
+            let is_number = bad.parse::<f64>().is_ok();
+            assert_eq!(without_default, if is_number { Err(error) } else { Ok(ItemTtl::Opaque) });
         }
         assert_eq!(ItemTtl::parse(None, on), Ok(ItemTtl::Inherit));
     }

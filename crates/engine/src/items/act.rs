@@ -31,6 +31,7 @@ pub(super) enum Act {
     Upsert(Spot, Body),
     Replace(Target, Body),
     Delete(Spot),
+    Read(Spot),
 }
 
 /// The item that a replace means.
@@ -71,6 +72,9 @@ impl Wanted {
             operation::Act::Delete(target) => {
                 Act::Delete(target_of(opened, target, write.partition_key)?)
             }
+            operation::Act::Read(target) => {
+                Act::Read(target_of(opened, target, write.partition_key)?)
+            }
         };
         Ok(Wanted { act, condition: write.condition, minimal: write.minimal })
     }
@@ -85,7 +89,8 @@ impl Act {
     /// Where the item is, or goes.
     pub(super) fn spot(&self) -> &Spot {
         match self {
-            Act::Create(spot, _) | Act::Upsert(spot, _) | Act::Delete(spot) => spot,
+            Act::Create(spot, _) | Act::Upsert(spot, _) => spot,
+            Act::Delete(spot) | Act::Read(spot) => spot,
             Act::Replace(target, _) => &target.spot,
         }
     }
@@ -93,7 +98,7 @@ impl Act {
     pub(super) fn body(&self) -> Option<&Body> {
         match self {
             Act::Create(_, body) | Act::Upsert(_, body) | Act::Replace(_, body) => Some(body),
-            Act::Delete(_) => None,
+            Act::Delete(_) | Act::Read(_) => None,
         }
     }
 }

@@ -18,16 +18,19 @@ pub(super) struct Applied<'b> {
     batch: &'b mut Batch,
     /// What each write made, in order.
     made: Vec<Option<Record>>,
+    /// What each of them shows.
+    shown: Vec<Option<Record>>,
 }
 
 impl<'b> Applied<'b> {
     pub(super) fn new(stamp: Stamp, bucket: Bucket, batch: &'b mut Batch) -> Self {
-        Applied { stamp, bucket, batch, made: Vec::new() }
+        Applied { stamp, bucket, batch, made: Vec::new(), shown: Vec::new() }
     }
 
     /// Leaves out a write that was refused.
     pub(super) fn pass(&mut self) {
         self.made.push(None);
+        self.shown.push(None);
     }
 
     /// Writes the rows of the next write.
@@ -35,13 +38,19 @@ impl<'b> Applied<'b> {
         for Corpse { record, key, indexed } in corpses {
             record.bury(self.batch, key, indexed);
         }
+        if let Change::Nothing { shown } = change {
+            self.made.push(None);
+            self.shown.push(shown.and_then(|old| self.resolved(old)));
+            return;
+        }
         let made = self.change(change);
         self.made.push(made);
+        self.shown.push(None);
     }
 
-    /// The version that each write made; a delete makes none.
+    /// The version that each write made or shows; a delete has none.
     pub(super) fn into_versions(self) -> Vec<Option<Record>> {
-        self.made
+        self.made.into_iter().zip(self.shown).map(|(made, shown)| made.or(shown)).collect()
     }
 
     fn change(&mut self, change: Change) -> Option<Record> {
@@ -71,6 +80,7 @@ impl<'b> Applied<'b> {
                 self.resolved(old)?.bury(self.batch, &spot.key, &indexed);
                 None
             }
+            Change::Nothing { .. } => None,
         }
     }
 

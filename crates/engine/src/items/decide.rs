@@ -41,6 +41,8 @@ pub(super) enum Change {
     Move { new: New, old: Old, before: Indexed, from: ItemKey },
     /// An item goes.
     Bury { old: Old, spot: Spot, indexed: Indexed },
+    /// An item is shown, or is not because it is known.
+    Nothing { shown: Option<Old> },
 }
 
 /// A version of an item that is to be.
@@ -70,7 +72,24 @@ impl Decision {
                 Change::Replace { difference, .. } => difference.rows(),
                 Change::Move { new, before, .. } => before.rows() + new.indexed.rows(),
                 Change::Bury { indexed, .. } => indexed.rows(),
+                Change::Nothing { .. } => 0,
             }
+    }
+
+    /// Whether it writes anything.
+    pub(super) fn writes(&self) -> bool {
+        !matches!(self.change, Change::Nothing { .. })
+    }
+
+    /// About how many bytes of items its answer has.
+    pub(super) fn answer_bytes(&self) -> usize {
+        match &self.change {
+            Change::Create(new) | Change::Replace { new, .. } | Change::Move { new, .. } => {
+                new.text_bytes
+            }
+            Change::Nothing { shown } => shown.as_ref().map_or(0, Old::shown_bytes),
+            Change::Bury { .. } => 0,
+        }
     }
 }
 
@@ -104,6 +123,10 @@ pub(super) fn decide(
         }
         Act::Delete(spot) => match sight.meet(spot, &spot.key)? {
             Met::Alive(old) => decider.delete(spot, old),
+            Met::Dead(_) | Met::Absent => Err(missing()),
+        },
+        Act::Read(spot) => match sight.meet(spot, &spot.key)? {
+            Met::Alive(old) => Ok(decider.read(old)),
             Met::Dead(_) | Met::Absent => Err(missing()),
         },
     }
@@ -193,6 +216,20 @@ impl Decider<'_> {
             valid_before: self.alive_before(&old),
             change: Change::Bury { old, spot: spot.clone(), indexed },
         })
+    }
+
+    /// A batch has conditions for reads, too: of either kind, the version that is named is
+    /// the one that is not sent again.
+    fn read(&self, old: Old) -> Decision {
+        let is_known = old.is_known(&self.wanted.condition, self.container);
+        Decision {
+            corpses: Vec::new(),
+            status: if is_known { 304 } else { 200 },
+            charge_ru: charge::of_read(old.shown_bytes()),
+            ttl_ignored: false,
+            valid_before: self.alive_before(&old),
+            change: Change::Nothing { shown: (!is_known).then_some(old) },
+        }
     }
 
     /// A decision about an item that is alive holds only until it dies.

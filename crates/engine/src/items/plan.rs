@@ -16,9 +16,8 @@ use super::sight::Sight;
 use crate::burials::Burials;
 use crate::catalog::Container;
 use crate::deadlines::Deadlines;
-use crate::head::State;
 use crate::index::Index;
-use crate::operation::WriteItem;
+use crate::operation::{BatchMode, WriteItem};
 use crate::record::Record;
 use crate::reply::{Place, Reply, Success};
 use crate::scope::Opened;
@@ -43,24 +42,39 @@ impl Around {
 }
 
 /// Reads writes as far as they can be read without looking at the store's
-/// items, and makes the plan for them. All are in one logical partition, or at least in
-/// one bucket.
+/// items, and makes the plan for them. All are in `bucket`; what cannot be read fails in
+/// its turn.
 pub(crate) fn plan(
     opened: &Opened,
-    writes: impl IntoIterator<Item = WriteItem>,
-    is_atomic: bool,
+    bucket: Bucket,
+    origin: Place,
+    writes: impl IntoIterator<Item = Result<WriteItem>>,
+    mode: BatchMode,
     around: Around,
-) -> Result<WritePlan> {
-    let wanted = writes.into_iter().map(|write| Wanted::read(opened, write)).collect::<Result<_>>();
+) -> WritePlan {
+    let read = |write: Result<WriteItem>| write.and_then(|write| Wanted::read(opened, write));
     let container = Arc::clone(&opened.container);
-    Ok(WritePlan { container, wanted: wanted?, is_atomic, around })
+    let wanted = writes.into_iter().map(read).collect();
+    WritePlan { container, bucket, place: origin, wanted, mode, around }
+}
+
+/// The plan for one write, which must be readable.
+pub(crate) fn plan_one(opened: &Opened, write: WriteItem, around: Around) -> Result<WritePlan> {
+    let wanted = Wanted::read(opened, write)?;
+    let spot = wanted.act.spot();
+    let (bucket, place) = (spot.bucket, spot.place(&opened.container, 0));
+    let (container, wanted) = (Arc::clone(&opened.container), vec![Ok(wanted)]);
+    Ok(WritePlan { container, bucket, place, wanted, mode: BatchMode::Atomic, around })
 }
 
 /// Writes to items of one bucket, ready to be drafted. There is at least one.
 pub(crate) struct WritePlan {
     container: Arc<Container>,
-    wanted: Vec<Wanted>,
-    is_atomic: bool,
+    bucket: Bucket,
+    /// Where it happens.
+    place: Place,
+    wanted: Vec<Result<Wanted>>,
+    mode: BatchMode,
     around: Around,
 }
 
@@ -88,74 +102,120 @@ struct Done {
     dies_at: Option<Second>,
 }
 
+/// Why nothing was written.
+pub(crate) enum Refused {
+    /// The writes were decided, and none of them writes anything.
+    Decided(Written),
+    /// They could not be decided.
+    Failed(Reply),
+}
+
+impl From<dayfly_storage::Error> for Refused {
+    fn from(error: dayfly_storage::Error) -> Self {
+        Refused::Failed(error.into())
+    }
+}
+
+/// The largest answer of a plan, in bytes of items.
+const ANSWER_BYTES_MAX: usize = 4 * 1024 * 1024;
+
 impl WritePlan {
     pub(crate) fn bucket(&self) -> Bucket {
-        self.first().map_or(Bucket(0), |wanted| wanted.act.spot().bucket)
-    }
-
-    fn first(&self) -> Option<&Wanted> {
-        self.wanted.first()
+        self.bucket
     }
 
     /// Where it happens, with all commits up to `lsn`.
     fn place(&self, lsn: u64) -> Place {
-        match self.first() {
-            Some(wanted) => wanted.act.spot().place(&self.container, lsn),
-            None => self.container.place(None, Some(lsn)),
-        }
-    }
-
-    fn refuse(&self, view: &View<'_>, error: Error) -> Reply {
-        Reply::failed(error, Timestamp(view.now())).at(self.place(view.head().lsn))
+        Place { lsn: Some(lsn), ..self.place.clone() }
     }
 
     /// What becomes of each write.
-    fn decide(&self, view: &View<'_>) -> Result<Vec<Result<Decision>>> {
-        let mut sight = Sight::new(view, self.bucket(), &self.around.index)?;
-        let mut decisions = Vec::with_capacity(self.wanted.len());
+    fn decide(&self, sight: &mut Sight<'_>) -> Vec<Result<Decision>> {
+        let mut decisions: Vec<Result<Decision>> = Vec::with_capacity(self.wanted.len());
+        let (mut bytes, mut has_failed) = (0, false);
         for (place, wanted) in self.wanted.iter().enumerate() {
-            let decision = decide(&sight, &self.container, wanted);
+            let decision = match wanted {
+                _ if has_failed && self.mode != BatchMode::GoesOn => Err(dependent()),
+                Ok(wanted) => decide(&*sight, &self.container, wanted),
+                Err(error) => Err(error.clone()),
+            };
+            let decision = decision.and_then(|decision| {
+                bytes += decision.answer_bytes();
+                if place > 0 && bytes > ANSWER_BYTES_MAX { Err(too_much()) } else { Ok(decision) }
+            });
             match &decision {
                 // Nobody looks after the last one.
                 Ok(decision) if place + 1 < self.wanted.len() => sight.note(place, decision),
-                Err(error) if self.is_atomic => return Err(error.clone()),
-                _ => {}
+                Ok(_) => {}
+                Err(_) if self.mode == BatchMode::Atomic && !has_failed => {
+                    has_failed = true;
+                    for before in &mut decisions {
+                        *before = Err(dependent());
+                    }
+                }
+                Err(_) => has_failed = true,
             }
             decisions.push(decision);
         }
-        Ok(decisions)
+        decisions
     }
+
+    fn is_minimal(&self) -> Vec<bool> {
+        self.wanted
+            .iter()
+            .map(|wanted| wanted.as_ref().is_ok_and(|wanted| wanted.minimal))
+            .collect()
+    }
+}
+
+fn dependent() -> Error {
+    Error::new(
+        ErrorKind::FailedDependency,
+        "Another operation of the batch failed, so this one was not carried out.",
+    )
+}
+
+fn too_much() -> Error {
+    Error::new(ErrorKind::TooLarge, "Response size is too large: the limit is 4 MB for a batch.")
 }
 
 impl Plan for WritePlan {
     type Done = Written;
-    type Refusal = Reply;
+    type Refusal = Refused;
 
-    fn draft(&self, view: &View<'_>) -> Result<Draft<Written>, Reply> {
-        let decisions = self.decide(view).map_err(|error| self.refuse(view, error))?;
+    fn draft(&self, view: &View<'_>) -> Result<Draft<Written>, Refused> {
+        let (lsn, now) = (view.head().lsn, Timestamp(view.now()));
+        let mut sight = Sight::new(view, self.bucket, &self.around.index)
+            .map_err(|error| Refused::Failed(Reply::failed(error, now).at(self.place(lsn))))?;
+        let decisions = self.decide(&mut sight);
         let made = || decisions.iter().flatten();
-        let valid_before = made().map(|decision| decision.valid_before).min();
+        let (writes, valid_before) =
+            (made().any(Decision::writes), made().map(|decision| decision.valid_before).min());
         let rows = made().map(Decision::rows).sum();
-        let draft = Decided {
+        let decided = Decided {
             container: Arc::clone(&self.container),
-            place: self.place(0),
-            bucket: self.bucket(),
-            default: State::of(view.head()).policy.at(Timestamp(view.now())).default,
-            minimal: self.wanted.iter().map(|wanted| wanted.minimal).collect(),
+            place: self.place(lsn),
+            bucket: self.bucket,
+            default: sight.default,
+            minimal: self.is_minimal(),
             decisions,
         };
-        Ok(Draft::new(move |stamp, batch: &mut Batch| draft.apply(stamp, batch))
+        if !writes {
+            return Err(Refused::Decided(decided.show(lsn, now)));
+        }
+        Ok(Draft::new(move |stamp, batch: &mut Batch| decided.apply(stamp, batch))
             .of_rows(rows)
             .valid_before(valid_before.unwrap_or(Second::MAX)))
     }
 
     fn room(&self) -> Room {
-        let frees = |wanted: &Wanted| matches!(wanted.act, Act::Delete(_));
-        if self.wanted.iter().all(frees) { Room::Frees } else { Room::Grows }
+        let frees = |wanted: &Wanted| matches!(wanted.act, Act::Delete(_) | Act::Read(_));
+        if self.wanted.iter().flatten().all(frees) { Room::Frees } else { Room::Grows }
     }
 
     fn bytes(&self) -> usize {
-        self.wanted.iter().filter_map(|wanted| wanted.act.body()).map(Body::weight).sum()
+        let bodies = self.wanted.iter().flatten().filter_map(|wanted| wanted.act.body());
+        bodies.map(Body::weight).sum()
     }
 
     /// Tells the purge when the new versions die, and counts the expired items that were
@@ -163,14 +223,14 @@ impl Plan for WritePlan {
     fn published(&self, written: &Written) {
         let dies_at = |done: &Done| done.dies_at;
         for at in written.outcomes.iter().flatten().filter_map(dies_at) {
-            self.around.deadlines.tell(self.bucket(), at);
+            self.around.deadlines.tell(self.bucket, at);
         }
-        self.around.burials.buried(self.bucket(), written.buried);
+        self.around.burials.buried(self.bucket, written.buried);
     }
 
     /// What it made may be there, and die: the purge looks for itself.
     fn doubtful(&self) {
-        self.around.deadlines.look_at(self.bucket());
+        self.around.deadlines.look_at(self.bucket);
     }
 }
 
@@ -186,6 +246,12 @@ struct Decided {
 }
 
 impl Decided {
+    /// What is answered where nothing is written.
+    fn show(self, lsn: u64, now: Timestamp) -> Written {
+        let stamp = Stamp { lsn, ts: now.0, opened: 0 };
+        self.apply(stamp, &mut Batch::default())
+    }
+
     fn apply(self, stamp: Stamp, batch: &mut Batch) -> Written {
         let mut applied = Applied::new(stamp, self.bucket, batch);
         let mut outcomes = Vec::with_capacity(self.decisions.len());
@@ -225,6 +291,11 @@ impl Written {
     pub(crate) fn into_replies(mut self) -> Vec<Reply> {
         let outcomes = std::mem::take(&mut self.outcomes).into_iter();
         outcomes.map(|outcome| self.reply(outcome)).collect()
+    }
+
+    /// Where and when it happened.
+    pub(crate) fn origin(&self) -> (Place, Timestamp) {
+        (self.place.clone(), self.now)
     }
 
     fn reply(&self, outcome: Result<Done>) -> Reply {

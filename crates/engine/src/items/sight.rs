@@ -20,7 +20,7 @@ use crate::index::{Index, Indexed, Policies};
 use crate::keys::{self, ItemKey};
 use crate::liveness::Liveness;
 use crate::operation::Condition;
-use crate::record::{Record, Seen, look};
+use crate::record::{self, Record, Seen, look};
 use crate::reply::storage_failed;
 
 /// What the writes of a commit see.
@@ -171,6 +171,7 @@ impl<'v> Sight<'v> {
             Change::Bury { old, spot, .. } => {
                 self.free(&spot.key, old.unique().iter().enumerate(), &spot.partition);
             }
+            Change::Nothing { .. } => {}
         }
     }
 
@@ -230,6 +231,22 @@ impl Old {
             Old::Stored(record) => record.text().len(),
             Old::Made(made) => made.text_bytes,
         }
+    }
+
+    /// How many bytes it has as clients see it.
+    pub(super) fn shown_bytes(&self) -> usize {
+        match self {
+            Old::Stored(record) => usize::try_from(record.bytes()).unwrap_or(usize::MAX),
+            Old::Made(made) => made.text_bytes + record::SYSTEM_BYTES,
+        }
+    }
+
+    /// Whether a request that reads has this version already.
+    pub(super) fn is_known(&self, condition: &Condition, container: &Container) -> bool {
+        let Old::Stored(record) = self else { return false };
+        let etag = record.etag(container);
+        let wanted = [&condition.if_match, &condition.if_none_match];
+        wanted.into_iter().flatten().any(|known| condition::names(known, &etag))
     }
 
     /// The second at which it dies, if the default stays. What a commit makes outlives

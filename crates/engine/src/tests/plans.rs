@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::server::{Kind, Server, at, partition_key, text};
-use crate::items::{self, Around};
-use crate::operation::{Act, Condition, Indexing, Part, WriteItem};
+use crate::items::{self, Around, Refused};
+use crate::operation::{Act, BatchMode, Condition, Indexing, Part, WriteBatch, WriteItem};
 use crate::version;
 
 /// How a plan ended: the status of each write, or why none was made.
@@ -19,23 +19,34 @@ impl Server {
         let shared = &self.engine().shared;
         let part = Part::of(Some(partition_key("x")));
         let opened = shared.enter_part(&at(), &part).unwrap();
-        let writes = acts.into_iter().map(|act| WriteItem {
-            at: at(),
-            act,
-            partition_key: Some(partition_key("x")),
-            condition: Condition::default(),
-            minimal: false,
-            indexing: Indexing::default(),
+        let steps = acts.into_iter().map(|act| {
+            Ok(WriteItem {
+                at: at(),
+                act,
+                partition_key: None,
+                condition: Condition::default(),
+                minimal: false,
+                indexing: Indexing::default(),
+            })
         });
-        let plan = items::plan(&opened, writes, is_atomic, Around::of(shared)).unwrap();
+        let mode = if is_atomic { BatchMode::Atomic } else { BatchMode::GoesOn };
+        let batch = WriteBatch { at: at(), part, mode, steps: steps.collect() };
+        let plan = items::batch_plan(&opened, batch, Around::of(shared)).unwrap();
         let bucket = plan.bucket();
-        match commit_returning(&shared.store, bucket, plan).wait() {
-            Ok(written) => Ok(written
-                .into_replies()
-                .into_iter()
-                .map(|reply| reply.outcome.map(|done| done.status).map_err(|error| error.kind))
-                .collect()),
-            Err(refusal) => Err(refusal.outcome.unwrap_err().kind),
+        let written = match commit_returning(&shared.store, bucket, plan).wait() {
+            Ok(written) | Err(Refused::Decided(written)) => written,
+            Err(Refused::Failed(reply)) => panic!("{reply:?}"),
+        };
+        let outcomes: Vec<_> = written
+            .into_replies()
+            .into_iter()
+            .map(|reply| reply.outcome.map(|done| done.status).map_err(|error| error.kind))
+            .collect();
+        let is_other = |kind: &ErrorKind| *kind != ErrorKind::FailedDependency;
+        let failed = outcomes.iter().filter_map(|outcome| outcome.err()).find(is_other);
+        match failed {
+            Some(kind) if is_atomic => Err(kind),
+            _ => Ok(outcomes),
         }
     }
 }
