@@ -27,31 +27,32 @@ pub(crate) enum Call {
 }
 
 /// Reads a call.
-pub(crate) fn read(request: &Request<'_>, call: &[Cow<'_, str>]) -> Result<Call> {
+/// `query` is what stands behind the question mark of its address.
+pub(crate) fn read(request: &Request<'_>, query: &str, call: &[Cow<'_, str>]) -> Result<Call> {
     let call: Vec<&str> = call.iter().map(AsRef::as_ref).collect();
-    match (call.as_slice(), verb(request.method)) {
-        (["requests"], "GET") => Filter::read(request.query).map(Call::Requests),
-        (["requests"], _) => Err(wrong_verb(request.method)),
-        _ => operation(request, &call).map(Call::Operation),
+    match (call.as_slice(), verb(request.verb)) {
+        (["requests"], "GET") => Filter::read(query).map(Call::Requests),
+        (["requests"], _) => Err(wrong_verb(request.verb)),
+        _ => operation(request, query, &call).map(Call::Operation),
     }
 }
 
-fn operation(request: &Request<'_>, call: &[&str]) -> Result<Operation> {
-    match (call, verb(request.method)) {
+fn operation(request: &Request<'_>, query: &str, call: &[&str]) -> Result<Operation> {
+    match (call, verb(request.verb)) {
         (["clock"], "GET") => Ok(Operation::ReadClock),
         (["clock"], "POST") => Ok(Operation::MoveClock { step: step(request.body)? }),
-        (["clock"], _) => Err(wrong_verb(request.method)),
+        (["clock"], _) => Err(wrong_verb(request.verb)),
         (["containers", database, container, "ttl", view @ ..], verb) => {
             let view = View::of(view).ok_or_else(route::unknown)?;
             if verb != "GET" {
-                return Err(wrong_verb(request.method));
+                return Err(wrong_verb(request.verb));
             }
-            view.read(named(database, container), request.query)
+            view.read(named(database, container), query)
         }
         (["query", "explain"], "POST") => explain(request.body).map(Operation::ExplainQuery),
-        (["query", "explain"], _) => Err(wrong_verb(request.method)),
+        (["query", "explain"], _) => Err(wrong_verb(request.verb)),
         (["reset"], "POST") => nothing(request.body).map(|()| Operation::Reset),
-        (["reset"], _) => Err(wrong_verb(request.method)),
+        (["reset"], _) => Err(wrong_verb(request.verb)),
         (["purge", "run"], "POST") => Ok(Operation::RunPurge { container: scope(request.body)? }),
         (["purge", "pause"], "POST") => {
             Ok(Operation::PausePurge { container: scope(request.body)? })
@@ -59,7 +60,7 @@ fn operation(request: &Request<'_>, call: &[&str]) -> Result<Operation> {
         (["purge", "resume"], "POST") => {
             Ok(Operation::ResumePurge { container: scope(request.body)? })
         }
-        (["purge", "run" | "pause" | "resume"], _) => Err(wrong_verb(request.method)),
+        (["purge", "run" | "pause" | "resume"], _) => Err(wrong_verb(request.verb)),
         _ => Err(route::unknown()),
     }
 }

@@ -16,11 +16,10 @@ use dayfly_engine::Caller;
 use dayfly_model::rid::{self, OfferRid};
 use dayfly_model::{Error, ErrorKind, Result, Timestamp};
 use hmac::{Hmac, KeyInit, Mac};
-use http::HeaderName;
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
 
-use crate::headers::{Headers, name};
+use crate::options::{Opt, Options};
 
 /// How far a request's date may be from the server's, in seconds.
 const WINDOW_SECONDS: u64 = 15 * 60;
@@ -98,17 +97,17 @@ impl Keys {
         method: &str,
         raw_path: &str,
         segments: &[Cow<'_, str>],
-        headers: &Headers<'_>,
+        options: &dyn Options,
         wall: Timestamp,
     ) -> Result<Caller> {
-        let token = headers.text(&name::AUTHORIZATION)?.ok_or_else(|| {
+        let token = options.text(Opt::Authorization)?.ok_or_else(|| {
             unauthorized(
                 "Required Header authorization is missing. Ensure a valid Authorization token is \
                  passed.",
             )
         })?;
         let signature = signature(&token)?;
-        let date = signed_date(headers)?;
+        let date = signed_date(options)?;
         let signed = Signed { method, raw_path, segments, date: &date };
         let caller = self.caller(|key| signed.by(key, &signature));
         let caller = caller.ok_or_else(|| wrong_signature(&signed))?;
@@ -117,8 +116,8 @@ impl Keys {
     }
 
     /// Who sent the bearer key of the admin API.
-    pub(crate) fn verify_bearer(&self, headers: &Headers<'_>) -> Result<Caller> {
-        let token = headers.text(&name::AUTHORIZATION)?.unwrap_or_default();
+    pub(crate) fn verify_bearer(&self, options: &dyn Options) -> Result<Caller> {
+        let token = options.text(Opt::Authorization)?.unwrap_or_default();
         let key = token.strip_prefix("Bearer ").unwrap_or_default().trim();
         self.caller(|known| known.is(key)).ok_or_else(|| {
             unauthorized("The admin API needs 'authorization: Bearer <primary key>'.")
@@ -209,12 +208,12 @@ struct SignedDate<'a> {
     is_x_ms_date: bool,
 }
 
-fn signed_date<'a>(headers: &Headers<'a>) -> Result<SignedDate<'a>> {
-    let given = |name: HeaderName| Ok(headers.text(&name)?.filter(|date| !date.is_empty()));
-    if let Some(text) = given(name::MS_DATE)? {
+fn signed_date(options: &dyn Options) -> Result<SignedDate<'_>> {
+    let given = |option: Opt| Ok(options.text(option)?.filter(|date| !date.is_empty()));
+    if let Some(text) = given(Opt::Date)? {
         return Ok(SignedDate { text, is_x_ms_date: true });
     }
-    match given(name::DATE)? {
+    match given(Opt::PlainDate)? {
         Some(text) => Ok(SignedDate { text, is_x_ms_date: false }),
         None => Err(unauthorized(
             "Authorization token mandates Date headers. Please generate another token and retry.",

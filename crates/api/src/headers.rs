@@ -1,82 +1,71 @@
-//! Reading request headers: as text, once each.
+//! How HTTP spells the options of a request: headers, as text, once each.
 
 use std::borrow::Cow;
 
 use dayfly_model::{Error, Result};
+use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderName};
 
-/// The headers that we look at, ready to be looked up.
-pub(crate) mod name {
-    use http::HeaderName;
+use crate::options::{Opt, Options};
 
-    pub(crate) const A_IM: HeaderName = HeaderName::from_static("a-im");
-    pub(crate) const AUTHORIZATION: HeaderName = HeaderName::from_static("authorization");
-    pub(crate) const CONTENT_TYPE: HeaderName = HeaderName::from_static("content-type");
-    pub(crate) const DATE: HeaderName = HeaderName::from_static("date");
-    pub(crate) const IF_MATCH: HeaderName = HeaderName::from_static("if-match");
-    pub(crate) const IF_NONE_MATCH: HeaderName = HeaderName::from_static("if-none-match");
-    pub(crate) const CONFIRM_EXPIRY: HeaderName =
-        HeaderName::from_static("x-dayfly-confirm-expiry");
-    pub(crate) const PREFER: HeaderName = HeaderName::from_static("prefer");
-    pub(crate) const CONSISTENCY_LEVEL: HeaderName =
-        HeaderName::from_static("x-ms-consistency-level");
-    pub(crate) const CONTENT_FORMAT: HeaderName =
-        HeaderName::from_static("x-ms-documentdb-content-serialization-format");
-    pub(crate) const CONTINUATION: HeaderName = HeaderName::from_static("x-ms-continuation");
-    pub(crate) const CONTINUATION_KB_MAX: HeaderName =
-        HeaderName::from_static("x-ms-documentdb-responsecontinuationtokenlimitinkb");
-    pub(crate) const INTENDED_COLLECTION_RID: HeaderName =
-        HeaderName::from_static("x-ms-cosmos-intended-collection-rid");
-    pub(crate) const BATCH_ATOMIC: HeaderName = HeaderName::from_static("x-ms-cosmos-batch-atomic");
-    pub(crate) const BATCH_CONTINUE: HeaderName =
-        HeaderName::from_static("x-ms-cosmos-batch-continue-on-error");
-    pub(crate) const IS_BATCH_REQUEST: HeaderName =
-        HeaderName::from_static("x-ms-cosmos-is-batch-request");
-    pub(crate) const IS_QUERY_PLAN_REQUEST: HeaderName =
-        HeaderName::from_static("x-ms-cosmos-is-query-plan-request");
-    pub(crate) const QUERY_FEATURES: HeaderName =
-        HeaderName::from_static("x-ms-cosmos-supported-query-features");
-    pub(crate) const OFFER_AUTOPILOT_SETTINGS: HeaderName =
-        HeaderName::from_static("x-ms-cosmos-offer-autopilot-settings");
-    pub(crate) const MS_DATE: HeaderName = HeaderName::from_static("x-ms-date");
-    pub(crate) const IS_UPSERT: HeaderName = HeaderName::from_static("x-ms-documentdb-is-upsert");
-    pub(crate) const IS_QUERY: HeaderName = HeaderName::from_static("x-ms-documentdb-isquery");
-    pub(crate) const PARTITION_KEY: HeaderName =
-        HeaderName::from_static("x-ms-documentdb-partitionkey");
-    pub(crate) const RANGE_ID: HeaderName =
-        HeaderName::from_static("x-ms-documentdb-partitionkeyrangeid");
-    pub(crate) const QUOTA: HeaderName =
-        HeaderName::from_static("x-ms-documentdb-populatequotainfo");
-    pub(crate) const POST_TRIGGER_INCLUDE: HeaderName =
-        HeaderName::from_static("x-ms-documentdb-post-trigger-include");
-    pub(crate) const PRE_TRIGGER_INCLUDE: HeaderName =
-        HeaderName::from_static("x-ms-documentdb-pre-trigger-include");
-    pub(crate) const STATISTICS: HeaderName =
-        HeaderName::from_static("x-ms-documentdb-populatepartitionstatistics");
-    pub(crate) const QUERY: HeaderName = HeaderName::from_static("x-ms-documentdb-query");
-    pub(crate) const CROSS_PARTITION: HeaderName =
-        HeaderName::from_static("x-ms-documentdb-query-enablecrosspartition");
-    pub(crate) const DIRECT_EXECUTION: HeaderName =
-        HeaderName::from_static("x-ms-cosmos-query-optimisticdirectexecute");
-    pub(crate) const ENABLE_SCAN: HeaderName =
-        HeaderName::from_static("x-ms-documentdb-query-enable-scan");
-    pub(crate) const QUERY_METRICS: HeaderName =
-        HeaderName::from_static("x-ms-documentdb-populatequerymetrics");
-    pub(crate) const INDEX_METRICS: HeaderName =
-        HeaderName::from_static("x-ms-cosmos-populateindexmetrics");
-    pub(crate) const INDEX_METRICS_V2: HeaderName =
-        HeaderName::from_static("x-ms-cosmos-populateindexmetrics-v2");
-    pub(crate) const END_EPK: HeaderName = HeaderName::from_static("x-ms-end-epk");
-    pub(crate) const INDEXING_DIRECTIVE: HeaderName =
-        HeaderName::from_static("x-ms-indexing-directive");
-    pub(crate) const MAX_ITEM_COUNT: HeaderName = HeaderName::from_static("x-ms-max-item-count");
-    pub(crate) const OFFER_THROUGHPUT: HeaderName =
-        HeaderName::from_static("x-ms-offer-throughput");
-    pub(crate) const OFFER_TYPE: HeaderName = HeaderName::from_static("x-ms-offer-type");
-    pub(crate) const READ_KEY_TYPE: HeaderName = HeaderName::from_static("x-ms-read-key-type");
-    pub(crate) const SESSION_TOKEN: HeaderName = HeaderName::from_static("x-ms-session-token");
-    pub(crate) const START_EPK: HeaderName = HeaderName::from_static("x-ms-start-epk");
-    pub(crate) const VERSION: HeaderName = HeaderName::from_static("x-ms-version");
+macro_rules! spelled {
+    ($($option:ident $name:literal;)+) => {
+        /// The header of an option.
+        fn header(option: Opt) -> &'static HeaderName {
+            match option {
+                $(Opt::$option => {
+                    static NAME: HeaderName = HeaderName::from_static($name);
+                    &NAME
+                })+
+            }
+        }
+    };
+}
+
+spelled! {
+    IncrementalFeed "a-im";
+    Authorization "authorization";
+    PlainDate "date";
+    IfMatch "if-match";
+    IfNoneMatch "if-none-match";
+    ConfirmExpiry "x-dayfly-confirm-expiry";
+    Prefer "prefer";
+    ConsistencyLevel "x-ms-consistency-level";
+    ContentFormat "x-ms-documentdb-content-serialization-format";
+    Continuation "x-ms-continuation";
+    ContinuationKbMax "x-ms-documentdb-responsecontinuationtokenlimitinkb";
+    IntendedRid "x-ms-cosmos-intended-collection-rid";
+    BatchAtomic "x-ms-cosmos-batch-atomic";
+    BatchContinue "x-ms-cosmos-batch-continue-on-error";
+    IsBatch "x-ms-cosmos-is-batch-request";
+    IsQueryPlan "x-ms-cosmos-is-query-plan-request";
+    QueryFeatures "x-ms-cosmos-supported-query-features";
+    OfferAutopilot "x-ms-cosmos-offer-autopilot-settings";
+    Date "x-ms-date";
+    IsUpsert "x-ms-documentdb-is-upsert";
+    IsQuery "x-ms-documentdb-isquery";
+    PartitionKey "x-ms-documentdb-partitionkey";
+    RangeId "x-ms-documentdb-partitionkeyrangeid";
+    Quota "x-ms-documentdb-populatequotainfo";
+    PostTriggers "x-ms-documentdb-post-trigger-include";
+    PreTriggers "x-ms-documentdb-pre-trigger-include";
+    Statistics "x-ms-documentdb-populatepartitionstatistics";
+    HasQuery "x-ms-documentdb-query";
+    CrossPartition "x-ms-documentdb-query-enablecrosspartition";
+    DirectExecution "x-ms-cosmos-query-optimisticdirectexecute";
+    EnableScan "x-ms-documentdb-query-enable-scan";
+    QueryMetrics "x-ms-documentdb-populatequerymetrics";
+    IndexMetrics "x-ms-cosmos-populateindexmetrics";
+    IndexMetricsV2 "x-ms-cosmos-populateindexmetrics-v2";
+    EndEpk "x-ms-end-epk";
+    IndexingDirective "x-ms-indexing-directive";
+    MaxItemCount "x-ms-max-item-count";
+    OfferThroughput "x-ms-offer-throughput";
+    OfferType "x-ms-offer-type";
+    ReadKeyType "x-ms-read-key-type";
+    SessionToken "x-ms-session-token";
+    StartEpk "x-ms-start-epk";
+    Version "x-ms-version";
 }
 
 /// The headers of a request.
@@ -102,7 +91,7 @@ impl<'a> Headers<'a> {
 
     /// The header's value. Two values that differ are an error: nobody can
     /// tell which one counts.
-    pub(crate) fn text(&self, name: &HeaderName) -> Result<Option<Cow<'a, str>>> {
+    pub(crate) fn value(&self, name: &HeaderName) -> Result<Option<Cow<'a, str>>> {
         if self.marks & mark(name) == 0 {
             return Ok(None);
         }
@@ -115,22 +104,26 @@ impl<'a> Headers<'a> {
         }
         Ok(Some(as_text(first.as_bytes())))
     }
+}
 
-    /// Whether the header says true, in whatever case.
-    pub(crate) fn flag(&self, name: &HeaderName) -> Result<bool> {
-        match self.text(name)? {
-            None => Ok(false),
-            Some(value) if value.eq_ignore_ascii_case("true") => Ok(true),
-            Some(value) if value.eq_ignore_ascii_case("false") || value.is_empty() => Ok(false),
-            Some(value) => Err(Error::bad_request(format!(
-                "The header '{name}' has the value '{value}', but must be true or false."
-            ))),
-        }
+impl Options for Headers<'_> {
+    fn text(&self, option: Opt) -> Result<Option<Cow<'_, str>>> {
+        self.value(header(option))
     }
 
-    /// The header's value, if it has one.
-    pub(crate) fn owned(&self, name: &HeaderName) -> Result<Option<String>> {
-        Ok(self.text(name)?.filter(|value| !value.is_empty()).map(Cow::into_owned))
+    fn name(&self, option: Opt) -> &str {
+        header(option).as_str()
+    }
+
+    /// By the type of the body, or by one of three flags.
+    fn is_query(&self) -> Result<bool> {
+        let by_type = self
+            .value(&CONTENT_TYPE)?
+            .is_some_and(|kind| kind.trim_start().starts_with("application/query+json"));
+        Ok(by_type
+            || self.flag(Opt::IsQuery)?
+            || self.flag(Opt::HasQuery)?
+            || self.flag(Opt::IsQueryPlan)?)
     }
 }
 

@@ -14,10 +14,12 @@ mod headers;
 mod kind;
 mod metrics;
 mod operation;
+mod options;
 mod parameters;
 mod reply;
 mod requests;
 mod route;
+mod told;
 mod warnings;
 
 use std::borrow::Cow;
@@ -174,18 +176,14 @@ impl Api {
     /// before it keeps a body that does not come in one piece, and before it
     /// tells a client that waits for it to go on.
     pub fn admit(&self, head: &request::Parts, way: Way) -> Result<()> {
-        let request = Request {
-            method: head.method.as_str(),
-            query: head.uri.query().unwrap_or_default(),
-            headers: Headers::new(&head.headers),
-            body: &Bytes::new(),
-        };
+        let (options, body) = (Headers::new(&head.headers), Bytes::new());
+        let request = Request { verb: head.method.as_str(), options: &options, body: &body };
         let path = head.uri.path();
         let segments = route::segments(path)?;
         match resource(&segments, way)? {
             resource if resource.is_page() => Ok(()),
             Resource::Admin(_) => self.admin_caller(&request, way).map(drop),
-            resource => match self.signer(&request, path, &segments) {
+            resource => match self.signer(&request, &head.uri, path, &segments) {
                 Ok(_) => Ok(()),
                 Err(refused) => self.whole_signer(&request, &head.uri, resource, refused).map(drop),
             },
@@ -205,7 +203,7 @@ impl Api {
         let whole = uri.path_and_query().filter(|target| target.query().is_some());
         let (Resource::Item(..), Some(whole)) = (resource, whole) else { return Err(refused) };
         let segments = route::segments(whole.as_str())?;
-        match self.signer(request, whole.as_str(), &segments) {
+        match self.signer(request, uri, whole.as_str(), &segments) {
             Ok(caller) => Ok((caller, segments)),
             // The signature is good, and something else is not.
             Err(error) if error.kind == ErrorKind::Forbidden => Err(error),
@@ -213,20 +211,21 @@ impl Api {
         }
     }
 
-    /// Who signed a request.
+    /// Who signed a request for `uri`, as one for `path`.
     fn signer(
         &self,
         request: &Request<'_>,
+        uri: &Uri,
         path: &str,
         segments: &[Cow<'_, str>],
     ) -> Result<Caller> {
-        let resolved = route::resolved(segments, request.query);
+        let resolved = route::resolved(segments, query_of(uri));
         let (path, segments) = match &resolved {
             Some(path) => (path.as_ref(), Cow::Owned(route::segments(path)?)),
             None => (path, Cow::Borrowed(segments)),
         };
         let keys = self.keys();
-        let verify = |now| keys.verify(request.method, path, &segments, &request.headers, now);
+        let verify = |now| keys.verify(request.verb, path, &segments, request.options, now);
         verify((self.settings.wall)()).or_else(|refused| {
             // When our clock has jumped, clients on other machines are right.
             let clock = self.engine.glance();
@@ -260,18 +259,15 @@ impl Api {
     /// The walk of a request, top to bottom. `about` says how far it came.
     fn answer(&self, incoming: &Incoming, about: &mut About) -> Result<Said> {
         let path = incoming.parts.uri.path();
-        let request = Request {
-            method: incoming.parts.method.as_str(),
-            query: incoming.parts.uri.query().unwrap_or_default(),
-            headers: Headers::new(&incoming.parts.headers),
-            body: &incoming.body,
-        };
+        let options = Headers::new(&incoming.parts.headers);
+        let verb = incoming.parts.method.as_str();
+        let request = Request { verb, options: &options, body: &incoming.body };
         let segments = route::segments(path)?;
         let resource = resource(&segments, incoming.way)?;
         if let Some(said) = self.open(&request, resource, incoming, about)? {
             return Ok(said);
         }
-        let (caller, whole) = match self.signer(&request, path, &segments) {
+        let (caller, whole) = match self.signer(&request, &incoming.parts.uri, path, &segments) {
             Ok(caller) => (caller, None),
             Err(refused) => {
                 let uri = &incoming.parts.uri;
@@ -317,8 +313,8 @@ impl Api {
         let is_signed = parts.headers.contains_key(AUTHORIZATION);
         if resource.is_page() {
             *about = Kind::Page.into();
-            if !matches!(request.method, "GET" | "HEAD") {
-                return Err(wrong_verb(request.method));
+            if !matches!(request.verb, "GET" | "HEAD") {
+                return Err(wrong_verb(request.verb));
             }
         }
         Ok(Some(match resource {
@@ -351,7 +347,7 @@ impl Api {
             }
             Resource::Admin(call) => {
                 let caller = self.admin_caller(request, *way)?;
-                match admin::read(request, call)? {
+                match admin::read(request, query_of(&parts.uri), call)? {
                     Call::Operation(operation) => {
                         *about = self.log.about(&operation);
                         Said::Operation(self.engine.run_for(caller, operation, cancel.clone()))
@@ -385,15 +381,15 @@ impl Api {
                 "This answers other machines over https only.",
             ));
         }
-        self.keys().verify_bearer(&request.headers)
+        self.keys().verify_bearer(request.options)
     }
 
     fn account(&self, request: &Request<'_>, incoming: &Incoming) -> Result<Said> {
-        if !matches!(request.method, "GET" | "HEAD") {
-            return Err(wrong_verb(request.method));
+        if !matches!(request.verb, "GET" | "HEAD") {
+            return Err(wrong_verb(request.verb));
         }
         // Two that differ are refused.
-        request.headers.text(&HOST)?;
+        Headers::new(&incoming.parts.headers).value(&HOST)?;
         let public = self.settings.public_host.as_deref();
         let host = public.unwrap_or_else(|| host(&incoming.parts));
         let body = account::describe(host, incoming.way.secure, self.settings.on_ipv4);
@@ -478,6 +474,11 @@ impl Said {
     fn text(kind: &'static str, text: impl Into<Bytes>) -> Said {
         Said::Page(kind, text.into())
     }
+}
+
+/// What stands behind the question mark.
+fn query_of(uri: &Uri) -> &str {
+    uri.query().unwrap_or_default()
 }
 
 /// The verb and the path of a request.

@@ -14,10 +14,9 @@ use dayfly_model::json::{self, ObjectText};
 use dayfly_model::partition_key::PartitionKey;
 use dayfly_model::throughput::Throughput;
 use dayfly_model::{Error, ErrorKind, Result, database};
-use http::HeaderName;
 
 use crate::batch;
-use crate::headers::{Headers, name};
+use crate::options::{Opt, Options};
 use crate::route::Resource;
 
 /// What the server adds to an item, and so takes from none.
@@ -35,36 +34,21 @@ const NO_KINDS_SINCE: &str = "2018-09-17";
 /// The first version of the API with containers that have a system key.
 const SYSTEM_KEY_SINCE: &str = "2018-12-31";
 
-/// A request, as far as operations need it.
+/// A request, as far as operations need it: what it means, not how it is spelled.
 pub(crate) struct Request<'a> {
-    pub(crate) method: &'a str,
-    /// What stands behind the question mark.
-    pub(crate) query: &'a str,
-    pub(crate) headers: Headers<'a>,
+    /// By the words of HTTP.
+    pub(crate) verb: &'a str,
+    pub(crate) options: &'a dyn Options,
     pub(crate) body: &'a Bytes,
-}
-
-impl Request<'_> {
-    /// Whether the body is a query.
-    fn is_query(&self) -> Result<bool> {
-        let by_type = self
-            .headers
-            .text(&name::CONTENT_TYPE)?
-            .is_some_and(|kind| kind.trim_start().starts_with("application/query+json"));
-        Ok(by_type
-            || self.headers.flag(&name::IS_QUERY)?
-            || self.headers.flag(&name::QUERY)?
-            || self.headers.flag(&name::IS_QUERY_PLAN_REQUEST)?)
-    }
 }
 
 /// What the request asks for.
 pub(crate) fn read(request: &Request<'_>, resource: Resource<'_>) -> Result<Operation> {
     check_consistency(request)?;
     check_format(request)?;
-    match (resource, verb(request.method)) {
+    match (resource, verb(request.verb)) {
         (Resource::Databases, "GET") => Ok(Operation::ListDatabases { page: page(request)? }),
-        (Resource::Databases, "POST") if request.is_query()? => {
+        (Resource::Databases, "POST") if request.options.is_query()? => {
             query_feed(request, Feed::Databases)
         }
         (Resource::Databases, "POST") => Ok(Operation::CreateDatabase {
@@ -85,7 +69,7 @@ pub(crate) fn read(request: &Request<'_>, resource: Resource<'_>) -> Result<Oper
             let showing = showing(request)?;
             Ok(Operation::ListContainers { database, page: page(request)?, showing })
         }
-        (Resource::Containers(database), "POST") if request.is_query()? => {
+        (Resource::Containers(database), "POST") if request.options.is_query()? => {
             query_feed(request, Feed::Containers(database.to_owned(), showing(request)?))
         }
         (Resource::Containers(database), "POST") => Ok(Operation::CreateContainer {
@@ -99,7 +83,7 @@ pub(crate) fn read(request: &Request<'_>, resource: Resource<'_>) -> Result<Oper
             condition: condition(request)?,
             wishes: ContainerWishes {
                 quota: quota(request)?,
-                statistics: request.headers.flag(&name::STATISTICS)?,
+                statistics: request.options.flag(Opt::Statistics)?,
                 showing: showing(request)?,
             },
         }),
@@ -109,7 +93,7 @@ pub(crate) fn read(request: &Request<'_>, resource: Resource<'_>) -> Result<Oper
                 definition: request.body.to_vec(),
                 condition: condition(request)?,
                 quota: quota(request)?,
-                confirm_expiry: request.headers.flag(&name::CONFIRM_EXPIRY)?,
+                confirm_expiry: request.options.flag(Opt::ConfirmExpiry)?,
                 showing: showing(request)?,
             }))
         }
@@ -140,7 +124,7 @@ pub(crate) fn read(request: &Request<'_>, resource: Resource<'_>) -> Result<Oper
 
         (Resource::Ranges(database, container), "GET") => Ok(Operation::ListRanges {
             at: scope(request, database, container)?,
-            known: request.headers.owned(&name::IF_NONE_MATCH)?,
+            known: request.options.owned(Opt::IfNoneMatch)?,
         }),
         (Resource::Ranges(database, container), "POST") => {
             query_feed(request, Feed::Ranges(scope(request, database, container)?))
@@ -149,7 +133,7 @@ pub(crate) fn read(request: &Request<'_>, resource: Resource<'_>) -> Result<Oper
         (Resource::Conflicts(database, container), "GET") => {
             Ok(Operation::ListConflicts { at: scope(request, database, container)? })
         }
-        (Resource::Conflicts(database, container), "POST") if request.is_query()? => {
+        (Resource::Conflicts(database, container), "POST") if request.options.is_query()? => {
             query_feed(request, Feed::Conflicts(scope(request, database, container)?))
         }
         (Resource::Conflict(database, container), "GET" | "DELETE") => {
@@ -168,7 +152,7 @@ pub(crate) fn read(request: &Request<'_>, resource: Resource<'_>) -> Result<Oper
             "Direct mode is not offered. Set the client's connection mode to Gateway: \
              ConnectionMode.Gateway in .NET, gatewayMode() in Java.",
         )),
-        _ => Err(wrong_verb(request.method)),
+        _ => Err(wrong_verb(request.verb)),
     }
 }
 
@@ -208,7 +192,7 @@ pub(crate) fn wrong_verb(method: &str) -> Error {
 
 /// What comes with `A-IM` asks for the change feed, also as a query.
 fn check_feed(request: &Request<'_>) -> Result<()> {
-    match request.headers.text(&name::A_IM)? {
+    match request.options.text(Opt::IncrementalFeed)? {
         Some(_) => Err(Error::not_yet("The change feed")),
         None => Ok(()),
     }
@@ -223,18 +207,18 @@ fn part(request: &Request<'_>) -> Result<Part> {
     let (start, end) = epk_bounds(request)?;
     Ok(Part {
         partition_key: partition_key(request)?,
-        range: request.headers.owned(&name::RANGE_ID)?,
+        range: request.options.owned(Opt::RangeId)?,
         start,
         end,
     })
 }
 
 fn epk_bounds(request: &Request<'_>) -> Result<(Option<Epk>, Option<Epk>)> {
-    let bound = |name: HeaderName| -> Result<Option<Epk>> {
-        request.headers.text(&name)?.map(|text| epk::parse_hex(&text)).transpose()
+    let bound = |option: Opt| -> Result<Option<Epk>> {
+        request.options.text(option)?.map(|text| epk::parse_hex(&text)).transpose()
     };
-    let bounds = (bound(name::START_EPK)?, bound(name::END_EPK)?);
-    let kind = request.headers.text(&name::READ_KEY_TYPE)?;
+    let bounds = (bound(Opt::StartEpk)?, bound(Opt::EndEpk)?);
+    let kind = request.options.text(Opt::ReadKeyType)?;
     let given = bounds.0.is_some() || bounds.1.is_some();
     if given && kind.is_some_and(|kind| kind != "EffectivePartitionKeyRange") {
         return Err(Error::bad_request("One of the input values is invalid."));
@@ -243,27 +227,27 @@ fn epk_bounds(request: &Request<'_>) -> Result<(Option<Epk>, Option<Epk>)> {
 }
 
 fn post_item(request: &Request<'_>, at: ContainerScope) -> Result<Operation> {
-    let headers = &request.headers;
-    if headers.flag(&name::IS_BATCH_REQUEST)? {
+    let options = request.options;
+    if options.flag(Opt::IsBatch)? {
         return write_batch(request, at);
     }
-    if headers.flag(&name::IS_QUERY_PLAN_REQUEST)? {
-        let features = headers.owned(&name::QUERY_FEATURES)?.unwrap_or_default();
+    if options.flag(Opt::IsQueryPlan)? {
+        let features = options.owned(Opt::QueryFeatures)?.unwrap_or_default();
         return Ok(Operation::PlanQuery(PlanQuery { at, query: request.body.to_vec(), features }));
     }
-    if request.is_query()? {
+    if request.options.is_query()? {
         check_feed(request)?;
         return query_items(request, at);
     }
     let body = item(request)?;
-    let upsert = headers.flag(&name::IS_UPSERT)?;
+    let upsert = options.flag(Opt::IsUpsert)?;
     write_item(request, at, if upsert { Act::Upsert(body) } else { Act::Create(body) })
 }
 
 fn write_item(request: &Request<'_>, at: ContainerScope, act: Act) -> Result<Operation> {
-    let headers = &request.headers;
-    for trigger in [name::PRE_TRIGGER_INCLUDE, name::POST_TRIGGER_INCLUDE] {
-        if headers.owned(&trigger)?.is_some() {
+    let options = request.options;
+    for trigger in [Opt::PreTriggers, Opt::PostTriggers] {
+        if options.owned(trigger)?.is_some() {
             return Err(Error::not_yet("A trigger"));
         }
     }
@@ -278,16 +262,16 @@ fn write_item(request: &Request<'_>, at: ContainerScope, act: Act) -> Result<Ope
 }
 
 fn query_items(request: &Request<'_>, at: ContainerScope) -> Result<Operation> {
-    let headers = &request.headers;
+    let options = request.options;
     Ok(Operation::QueryItems(QueryItems {
         at,
         query: request.body.to_vec(),
         part: part(request)?,
         page: page(request)?,
-        cross_partition: headers.flag(&name::CROSS_PARTITION)?,
-        scan: headers.flag(&name::ENABLE_SCAN)?,
-        metrics: headers.flag(&name::QUERY_METRICS)?,
-        direct: headers.flag(&name::DIRECT_EXECUTION)?,
+        cross_partition: options.flag(Opt::CrossPartition)?,
+        scan: options.flag(Opt::EnableScan)?,
+        metrics: options.flag(Opt::QueryMetrics)?,
+        direct: options.flag(Opt::DirectExecution)?,
         advice: advice_form(request)?,
     }))
 }
@@ -295,8 +279,8 @@ fn query_items(request: &Request<'_>, at: ContainerScope) -> Result<Operation> {
 /// Whether it is asked which indexes a query uses, and in which form. Of both
 /// forms the newer one counts.
 fn advice_form(request: &Request<'_>) -> Result<Option<AdviceForm>> {
-    let second = request.headers.flag(&name::INDEX_METRICS_V2)?;
-    let first = request.headers.flag(&name::INDEX_METRICS)?;
+    let second = request.options.flag(Opt::IndexMetricsV2)?;
+    let first = request.options.flag(Opt::IndexMetrics)?;
     Ok(match (first, second) {
         (_, true) => Some(AdviceForm::Second),
         (true, false) => Some(AdviceForm::First),
@@ -311,7 +295,7 @@ fn query_feed(request: &Request<'_>, feed: Feed) -> Result<Operation> {
 
 /// Whether the item is to be in the index.
 fn indexing(request: &Request<'_>) -> Result<Indexing> {
-    let directive = request.headers.text(&name::INDEXING_DIRECTIVE)?;
+    let directive = request.options.text(Opt::IndexingDirective)?;
     match directive.as_deref() {
         None => Ok(Indexing::ByPolicy),
         Some(text) if text.is_empty() || text.eq_ignore_ascii_case("Default") => {
@@ -320,15 +304,16 @@ fn indexing(request: &Request<'_>) -> Result<Indexing> {
         Some(text) if text.eq_ignore_ascii_case("Include") => Ok(Indexing::Include),
         Some(text) if text.eq_ignore_ascii_case("Exclude") => Ok(Indexing::Exclude),
         Some(text) => Err(Error::bad_request(format!(
-            "The header 'x-ms-indexing-directive' has the value '{text}', but must be 'Default', \
-             'Include' or 'Exclude'."
+            "The header '{}' has the value '{text}', but must be 'Default', 'Include' or \
+             'Exclude'.",
+            request.options.name(Opt::IndexingDirective)
         ))),
     }
 }
 
 fn write_batch(request: &Request<'_>, at: ContainerScope) -> Result<Operation> {
-    let headers = &request.headers;
-    let mode = match (headers.flag(&name::BATCH_ATOMIC)?, headers.flag(&name::BATCH_CONTINUE)?) {
+    let options = request.options;
+    let mode = match (options.flag(Opt::BatchAtomic)?, options.flag(Opt::BatchContinue)?) {
         (true, _) => BatchMode::Atomic,
         (false, true) => BatchMode::GoesOn,
         (false, false) => BatchMode::Stops,
@@ -352,7 +337,7 @@ fn item_of(text: &Bytes) -> Result<ObjectText> {
 }
 
 fn partition_key(request: &Request<'_>) -> Result<Option<PartitionKey>> {
-    let text = request.headers.text(&name::PARTITION_KEY)?;
+    let text = request.options.text(Opt::PartitionKey)?;
     text.map(|text| PartitionKey::parse_header(&text)).transpose()
 }
 
@@ -360,26 +345,26 @@ fn scope(request: &Request<'_>, database: &str, container: &str) -> Result<Conta
     Ok(ContainerScope {
         database: database.to_owned(),
         container: container.to_owned(),
-        intended_rid: request.headers.owned(&name::INTENDED_COLLECTION_RID)?,
-        session: request.headers.owned(&name::SESSION_TOKEN)?,
+        intended_rid: request.options.owned(Opt::IntendedRid)?,
+        session: request.options.owned(Opt::SessionToken)?,
     })
 }
 
 fn condition(request: &Request<'_>) -> Result<Condition> {
     Ok(Condition {
-        if_match: request.headers.owned(&name::IF_MATCH)?,
-        if_none_match: request.headers.owned(&name::IF_NONE_MATCH)?,
+        if_match: request.options.owned(Opt::IfMatch)?,
+        if_none_match: request.options.owned(Opt::IfNoneMatch)?,
     })
 }
 
 fn minimal(request: &Request<'_>) -> Result<bool> {
-    let prefer = request.headers.text(&name::PREFER)?;
+    let prefer = request.options.text(Opt::Prefer)?;
     Ok(prefer.is_some_and(|prefer| prefer.eq_ignore_ascii_case("return=minimal")))
 }
 
 /// How the version of the API shows containers. What is no date is taken for a new one.
 fn showing(request: &Request<'_>) -> Result<Showing> {
-    let version = request.headers.text(&name::VERSION)?;
+    let version = request.options.text(Opt::Version)?;
     let is_date = |text: &str| text.starts_with(|first: char| first.is_ascii_digit());
     Ok(match version.as_deref() {
         Some(date) if is_date(date) && date < NO_KINDS_SINCE => Showing::WithKinds,
@@ -389,39 +374,39 @@ fn showing(request: &Request<'_>) -> Result<Showing> {
 }
 
 fn quota(request: &Request<'_>) -> Result<bool> {
-    request.headers.flag(&name::QUOTA)
+    request.options.flag(Opt::Quota)
 }
 
 fn throughput(request: &Request<'_>) -> Result<Option<Throughput>> {
     Throughput::parse(
-        request.headers.text(&name::OFFER_THROUGHPUT)?.as_deref(),
-        request.headers.text(&name::OFFER_AUTOPILOT_SETTINGS)?.as_deref(),
-        request.headers.text(&name::OFFER_TYPE)?.as_deref(),
+        request.options.text(Opt::OfferThroughput)?.as_deref(),
+        request.options.text(Opt::OfferAutopilot)?.as_deref(),
+        request.options.text(Opt::OfferType)?.as_deref(),
     )
 }
 
 fn page(request: &Request<'_>) -> Result<Page> {
-    let limit = match request.headers.text(&name::MAX_ITEM_COUNT)?.as_deref() {
+    let limit = match request.options.text(Opt::MaxItemCount)?.as_deref() {
         None | Some("") => None,
         Some("-1") => Some(PAGE_SERVERS_CHOICE),
         Some(text) => match text.parse() {
             Ok(limit) if limit > 0 => Some(limit),
             _ => {
                 return Err(Error::bad_request(format!(
-                    "The header 'x-ms-max-item-count' has the value '{text}', but must be a \
-                     positive number or -1."
+                    "The header '{}' has the value '{text}', but must be a positive number or -1.",
+                    request.options.name(Opt::MaxItemCount)
                 )));
             }
         },
     };
     check_token_limit(request)?;
-    Ok(Page { limit, continuation: request.headers.owned(&name::CONTINUATION)? })
+    Ok(Page { limit, continuation: request.options.owned(Opt::Continuation)? })
 }
 
 /// How long the token of the next page may be. Clients say 1 and more; ours is as long
 /// as it has to be, which a client that sends it back does not mind.
 fn check_token_limit(request: &Request<'_>) -> Result<()> {
-    let Some(text) = request.headers.text(&name::CONTINUATION_KB_MAX)? else { return Ok(()) };
+    let Some(text) = request.options.text(Opt::ContinuationKbMax)? else { return Ok(()) };
     match text.trim().parse::<u32>() {
         Ok(0) => Err(Error::bad_request(
             "The continuation token limit specified is not large enough. Please retry with a \
@@ -431,26 +416,26 @@ fn check_token_limit(request: &Request<'_>) -> Result<()> {
         Err(_) if text.is_empty() => Ok(()),
         Err(_) => Err(Error::bad_request(format!(
             "The header '{}' has the value '{text}', but must be a whole number.",
-            name::CONTINUATION_KB_MAX
+            request.options.name(Opt::ContinuationKbMax)
         ))),
     }
 }
 
 /// Answers are text, which those who ask for the binary form read as well.
 fn check_format(request: &Request<'_>) -> Result<()> {
-    let Some(format) = request.headers.text(&name::CONTENT_FORMAT)? else { return Ok(()) };
+    let Some(format) = request.options.text(Opt::ContentFormat)? else { return Ok(()) };
     if ["", "JsonText", "CosmosBinary"].iter().any(|known| format.eq_ignore_ascii_case(known)) {
         return Ok(());
     }
     Err(Error::bad_request(format!(
         "The header '{}' has the value '{format}', but must be 'JsonText' or 'CosmosBinary'.",
-        name::CONTENT_FORMAT
+        request.options.name(Opt::ContentFormat)
     )))
 }
 
 /// A request may ask for less than the account's level, not for more.
 fn check_consistency(request: &Request<'_>) -> Result<()> {
-    let Some(level) = request.headers.text(&name::CONSISTENCY_LEVEL)? else { return Ok(()) };
+    let Some(level) = request.options.text(Opt::ConsistencyLevel)? else { return Ok(()) };
     match &*level {
         "" | "Session" | "ConsistentPrefix" | "Eventual" => Ok(()),
         "Strong" | "BoundedStaleness" => Err(Error::bad_request(format!(

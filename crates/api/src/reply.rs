@@ -10,46 +10,59 @@ use std::cell::RefCell;
 use std::time::Duration;
 
 use bytes::Bytes;
-use dayfly_engine::reply::{Pieces, Place, QueryFigures, QueryTimes, Reply, Success, Usage};
-use dayfly_model::{Error, Timestamp, session};
-use http::header::{CONTENT_LOCATION, DATE, ETAG, HeaderMap, HeaderName, HeaderValue};
+use dayfly_engine::reply::{Pieces, Reply, Usage};
+use dayfly_model::Timestamp;
+use http::header::{CONTENT_LOCATION, HeaderMap, HeaderName, HeaderValue};
 use http::{Response, StatusCode};
 use percent_encoding::{AsciiSet, CONTROLS, percent_encode};
 
-use crate::advice;
+use crate::told::{self, Exchange, Figure, Out, Told};
 
-const ACTIVITY_ID: HeaderName = HeaderName::from_static("x-ms-activity-id");
-const ALT_CONTENT_PATH: HeaderName = HeaderName::from_static("x-ms-alt-content-path");
-const CONTENT_PATH: HeaderName = HeaderName::from_static("x-ms-content-path");
-const CONTINUATION: HeaderName = HeaderName::from_static("x-ms-continuation");
-const COSMOS_LLSN: HeaderName = HeaderName::from_static("x-ms-cosmos-llsn");
-const GLOBAL_LSN: HeaderName = HeaderName::from_static("x-ms-global-committed-lsn");
-const INDEX_PROGRESS: HeaderName =
-    HeaderName::from_static("x-ms-documentdb-collection-index-transformation-progress");
-const INDEX_UTILIZATION: HeaderName = HeaderName::from_static("x-ms-cosmos-index-utilization");
-const ITEM_COUNT: HeaderName = HeaderName::from_static("x-ms-item-count");
-const ITEM_LSN: HeaderName = HeaderName::from_static("x-ms-item-lsn");
-const LSN: HeaderName = HeaderName::from_static("lsn");
-const MIN_THROUGHPUT: HeaderName = HeaderName::from_static("x-ms-cosmos-min-throughput");
-const QUERY_METRICS: HeaderName = HeaderName::from_static("x-ms-documentdb-query-metrics");
-const RANGE_ID: HeaderName = HeaderName::from_static("x-ms-documentdb-partitionkeyrangeid");
-const REPLACE_PENDING: HeaderName = HeaderName::from_static("x-ms-offer-replace-pending");
-const REQUEST_CHARGE: HeaderName = HeaderName::from_static("x-ms-request-charge");
-const REQUEST_DURATION: HeaderName = HeaderName::from_static("x-ms-request-duration-ms");
-const REQUIRES_DISTRIBUTION: HeaderName =
-    HeaderName::from_static("x-ms-cosmos-query-requiresdistribution");
-const RESOURCE_QUOTA: HeaderName = HeaderName::from_static("x-ms-resource-quota");
-const RESOURCE_USAGE: HeaderName = HeaderName::from_static("x-ms-resource-usage");
-const SESSION_TOKEN: HeaderName = HeaderName::from_static("x-ms-session-token");
-const SHARE_THROUGHPUT: HeaderName = HeaderName::from_static("x-ms-share-throughput");
+macro_rules! spelled {
+    ($($figure:ident $name:literal;)+) => {
+        /// The header of a figure.
+        fn header(figure: Figure) -> &'static HeaderName {
+            match figure {
+                $(Figure::$figure => {
+                    static NAME: HeaderName = HeaderName::from_static($name);
+                    &NAME
+                })+
+            }
+        }
+    };
+}
+
+spelled! {
+    Time "date";
+    Etag "etag";
+    ActivityId "x-ms-activity-id";
+    AltContentPath "x-ms-alt-content-path";
+    ContentPath "x-ms-content-path";
+    Continuation "x-ms-continuation";
+    LocalLsn "x-ms-cosmos-llsn";
+    GlobalLsn "x-ms-global-committed-lsn";
+    IndexProgress "x-ms-documentdb-collection-index-transformation-progress";
+    IndexUtilization "x-ms-cosmos-index-utilization";
+    ItemCount "x-ms-item-count";
+    ItemLsn "x-ms-item-lsn";
+    Lsn "lsn";
+    MinThroughput "x-ms-cosmos-min-throughput";
+    QueryMetrics "x-ms-documentdb-query-metrics";
+    RangeId "x-ms-documentdb-partitionkeyrangeid";
+    ReplacePending "x-ms-offer-replace-pending";
+    Charge "x-ms-request-charge";
+    Duration "x-ms-request-duration-ms";
+    RequiresDistribution "x-ms-cosmos-query-requiresdistribution";
+    Quota "x-ms-resource-quota";
+    Usage "x-ms-resource-usage";
+    SessionToken "x-ms-session-token";
+    ShareThroughput "x-ms-share-throughput";
+    Substatus "x-ms-substatus";
+    TransportId "x-ms-transport-request-id";
+    TtlIgnored "x-dayfly-ttl-ignored";
+}
+
 const STATE_CHANGE: HeaderName = HeaderName::from_static("x-ms-last-state-change-utc");
-const SUBSTATUS: HeaderName = HeaderName::from_static("x-ms-substatus");
-const TRANSPORT_ID: HeaderName = HeaderName::from_static("x-ms-transport-request-id");
-const TTL_IGNORED: HeaderName = HeaderName::from_static("x-dayfly-ttl-ignored");
-
-/// What the service would let a range hold, in megabytes. Nobody is refused for it:
-/// there is no quota but the disk.
-const RANGE_MB: usize = 10 * 1024;
 
 /// The headers that never change: everywhere, and where a container is named
 /// (one region, one replica).
@@ -112,137 +125,59 @@ pub(crate) struct Context<'a> {
 
 /// Turns a reply into a response.
 pub(crate) fn respond(reply: Reply, mut context: Context<'_>) -> Response<Pieces> {
-    let Reply { outcome, charge_ru, place, .. } = reply;
     let mut response = Response::new(Pieces::default());
     let headers = response.headers_mut();
     *headers = std::mem::take(&mut context.headers);
     headers.clear();
     headers.reserve(ROOM);
-    let in_container = context.constant.in_container.iter().filter(|_| place.is_some());
+    let in_container = context.constant.in_container.iter().filter(|_| reply.place.is_some());
     for (name, value) in context.constant.everywhere.iter().chain(in_container) {
         headers.insert(name, value.clone());
     }
-    common(response.headers_mut(), charge_ru, &context);
-    if let Some(place) = place {
-        container(response.headers_mut(), &place, &context);
+    if reply.outcome.is_ok()
+        && let Some(location) = context.location.take()
+    {
+        take(headers, CONTENT_LOCATION, location);
     }
-    match outcome {
-        Ok(success) => {
-            if let Some(location) = context.location.take() {
-                take(response.headers_mut(), CONTENT_LOCATION, location);
-            }
-            succeed(&mut response, success, &context);
-        }
-        Err(error) => fail(&mut response, &error, &context.activity_id),
-    }
-    take(response.headers_mut(), ACTIVITY_ID, context.activity_id);
+    let about = Exchange {
+        activity_id: &context.activity_id,
+        now: context.now,
+        took: context.duration,
+        number: context.number,
+    };
+    let (status, body) = told::tell(reply, about, headers);
+    *response.status_mut() =
+        StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    *response.body_mut() = body;
     response
 }
 
-fn common(headers: &mut HeaderMap, charge_ru: f64, context: &Context<'_>) {
-    headers.insert(DATE, date(context.now));
-    headers.insert(REQUEST_CHARGE, charge(charge_ru));
-    take(headers, REQUEST_DURATION, milliseconds(context.duration));
-}
-
-fn container(headers: &mut HeaderMap, place: &Place, context: &Context<'_>) {
-    let names = match Cow::from(percent_encode(&place.names, NOT_IN_HEADERS)) {
-        Cow::Borrowed(_) => place.names.clone(),
-        Cow::Owned(encoded) => encoded.into(),
-    };
-    take(headers, ALT_CONTENT_PATH, names);
-    if let Some(rid) = &place.rid {
-        take(headers, CONTENT_PATH, rid.clone());
+impl Out for HeaderMap {
+    fn put(&mut self, figure: Figure, told: Told) {
+        let name = header(figure);
+        match told {
+            Told::Text(text) if figure == Figure::AltContentPath => {
+                let text = match Cow::from(percent_encode(&text, NOT_IN_HEADERS)) {
+                    Cow::Borrowed(_) => text.clone(),
+                    Cow::Owned(encoded) => encoded.into(),
+                };
+                take(self, name.clone(), text);
+            }
+            Told::Text(text) => take(self, name.clone(), text),
+            Told::Word(word) => drop(self.insert(name, HeaderValue::from_static(word))),
+            Told::Number(number) => drop(self.insert(name, number.into())),
+            Told::Charge(charge_ru) => drop(self.insert(name, charge(charge_ru))),
+            Told::Time(now) => drop(self.insert(name, date(now))),
+            Told::Quota(usage) => drop(self.insert(name, usage_values(usage).0)),
+            Told::Usage(usage) => drop(self.insert(name, usage_values(usage).1)),
+        }
     }
-    headers.insert(TRANSPORT_ID, context.number.into());
-    if let (Some(range), Some(lsn)) = (&place.range, place.lsn) {
-        take(headers, SESSION_TOKEN, session::format(range, place.number, lsn));
-        set(headers, RANGE_ID, range);
-    }
-    if let Some(lsn) = place.lsn {
-        let lsn = HeaderValue::from(lsn);
-        headers.insert(LSN, lsn.clone());
-        headers.insert(GLOBAL_LSN, lsn.clone());
-        headers.insert(COSMOS_LLSN, lsn);
-    }
-}
-
-fn succeed(response: &mut Response<Pieces>, success: Success, context: &Context<'_>) {
-    let headers = response.headers_mut();
-    if let Some(etag) = success.etag {
-        take(headers, ETAG, etag);
-    }
-    if let Some(lsn) = success.item_lsn {
-        headers.insert(ITEM_LSN, lsn.into());
-    }
-    if let Some(continuation) = &success.continuation {
-        set(headers, CONTINUATION, continuation);
-    }
-    if let Some(count) = success.item_count {
-        headers.insert(ITEM_COUNT, count.into());
-    }
-    if success.is_whole {
-        headers.insert(REQUIRES_DISTRIBUTION, HeaderValue::from_static("False"));
-    }
-    if let Some(figures) = &success.query {
-        take(headers, QUERY_METRICS, metrics(figures, context.duration));
-    }
-    if let Some((form, advice)) = success.advice.map(|advice| *advice) {
-        take(headers, INDEX_UTILIZATION, advice::write(form, advice));
-    }
-    if let Some(min) = success.throughput_min {
-        headers.insert(MIN_THROUGHPUT, min.into());
-        headers.insert(REPLACE_PENDING, HeaderValue::from_static("false"));
-    }
-    if success.shares_throughput {
-        headers.insert(SHARE_THROUGHPUT, HeaderValue::from_static("true"));
-    }
-    if success.ttl_ignored {
-        headers.insert(TTL_IGNORED, HeaderValue::from_static("true"));
-    }
-    if let Some(usage) = success.usage {
-        let [quota, used] = usage_values(usage);
-        headers.insert(RESOURCE_QUOTA, quota);
-        headers.insert(RESOURCE_USAGE, used);
-    }
-    if let Some(percent) = success.index_progress {
-        headers.insert(INDEX_PROGRESS, u16::from(percent).into());
-    }
-    *response.status_mut() = status(success.status);
-    *response.body_mut() = success.body;
-}
-
-/// What a query did, as the service writes it. Time is measured up to the first item in
-/// steps, and from there as a whole.
-fn metrics(figures: &QueryFigures, duration: Duration) -> String {
-    let total = milliseconds(duration);
-    let QueryFigures { items, item_bytes, rows, row_bytes, times, .. } = figures;
-    let QueryTimes { compile, plan, choose, open } = times;
-    let [compile, plan, choose, open] = [compile, plan, choose, open].map(|time| begun(*time));
-    #[expect(clippy::cast_precision_loss, reason = "a page is small")]
-    let used = if *items == 0 { 1.0 } else { (*rows as f64 / *items as f64).min(1.0) };
-    format!(
-        "totalExecutionTimeInMs={total};queryCompileTimeInMs={compile};\
-         queryLogicalPlanBuildTimeInMs={plan};queryPhysicalPlanBuildTimeInMs={open};\
-         queryOptimizationTimeInMs={choose};VMExecutionTimeInMs={total};indexLookupTimeInMs=0.00;\
-         instructionCount=0;documentLoadTimeInMs=0.00;systemFunctionExecuteTimeInMs=0.00;\
-         userFunctionExecuteTimeInMs=0.00;retrievedDocumentCount={items};\
-         retrievedDocumentSize={item_bytes};outputDocumentCount={rows};\
-         outputDocumentSize={row_bytes};writeOutputTimeInMs=0.00;indexUtilizationRatio={used:.2}"
-    )
-}
-
-/// Hundredths of milliseconds, each that has begun: a step takes some time, and clients
-/// take none at all for a step that was left out.
-fn begun(duration: Duration) -> String {
-    let hundredths = duration.as_micros().div_ceil(10).max(1);
-    format!("{}.{:02}", hundredths / 100, hundredths % 100)
 }
 
 /// Quota and usage as headers. They are the same on many answers in a row.
-fn usage_values(usage: Usage) -> [HeaderValue; 2] {
+fn usage_values(usage: Usage) -> (HeaderValue, HeaderValue) {
     thread_local! {
-        static LAST: RefCell<Option<(Usage, [HeaderValue; 2])>> = const { RefCell::new(None) };
+        static LAST: RefCell<Option<(Usage, (HeaderValue, HeaderValue))>> = const { RefCell::new(None) };
     }
     LAST.with_borrow_mut(|last| match last {
         Some((known, values)) if *known == usage => values.clone(),
@@ -251,43 +186,11 @@ fn usage_values(usage: Usage) -> [HeaderValue; 2] {
                 let value = HeaderValue::from_maybe_shared(Bytes::from(text));
                 value.unwrap_or(HeaderValue::from_static(""))
             };
-            let values = [value(quota(usage)), value(used(usage))];
+            let values = (value(told::quota(usage)), value(told::used(usage)));
             *last = Some((usage, values.clone()));
             values
         }
     })
-}
-
-/// What a container may hold, as the service writes it: megabytes, kilobytes, items and
-/// kilobytes with the index.
-fn quota(usage: Usage) -> String {
-    let megabytes = RANGE_MB * usage.ranges;
-    let kilobytes = 1024 * megabytes;
-    format!(
-        "documentSize={megabytes};documentsSize={kilobytes};documentsCount=-1;\
-         collectionSize={kilobytes};"
-    )
-}
-
-/// What a container holds, in the same units.
-fn used(usage: Usage) -> String {
-    let kilobytes = usage.live.bytes.div_ceil(1024);
-    format!(
-        "documentSize={};documentsSize={kilobytes};documentsCount={};collectionSize={kilobytes};",
-        kilobytes / 1024,
-        usage.live.items,
-    )
-}
-
-fn fail(response: &mut Response<Pieces>, error: &Error, activity_id: &str) {
-    let wire = error.kind.wire();
-    if wire.substatus != 0 {
-        set(response.headers_mut(), SUBSTATUS, &wire.substatus.to_string());
-    }
-    *response.status_mut() = status(wire.status);
-    let message = format!("{}\r\nActivityId: {activity_id}", error.message);
-    let body = serde_json::json!({ "code": wire.code, "message": message });
-    *response.body_mut() = body.to_string().into();
 }
 
 /// A charge as a header. It is the same on many answers in a row.
@@ -304,18 +207,6 @@ fn charge(charge_ru: f64) -> HeaderValue {
         }
         value.clone()
     })
-}
-
-/// Milliseconds with three decimals.
-fn milliseconds(duration: Duration) -> String {
-    let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
-    let mut text = (micros / 1000).to_string();
-    text.push('.');
-    for unit in [100, 10, 1] {
-        let digit = (micros / unit % 10) as u32;
-        text.push(char::from_digit(digit, 10).unwrap_or('0'));
-    }
-    text
 }
 
 /// The date as a header. It is the same for a second, so it is written once a
@@ -336,43 +227,9 @@ fn date(now: Timestamp) -> HeaderValue {
     })
 }
 
-fn status(status: u16) -> StatusCode {
-    StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
-}
-
-/// As [`set`], without a copy.
+/// Sets a header, if the value can be one.
 fn take(headers: &mut HeaderMap, name: HeaderName, value: impl Into<Bytes>) {
     if let Ok(value) = HeaderValue::from_maybe_shared(value.into()) {
         headers.insert(name, value);
-    }
-}
-
-fn set(headers: &mut HeaderMap, name: HeaderName, value: &str) {
-    if let Ok(value) = HeaderValue::from_str(value) {
-        headers.insert(name, value);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_step_of_a_query_took_no_time() {
-        let ms = Duration::from_millis;
-        let times = QueryTimes {
-            compile: ms(12),
-            plan: Duration::from_micros(21),
-            ..QueryTimes::default()
-        };
-        let text = metrics(&QueryFigures { times, ..QueryFigures::default() }, ms(40));
-        for part in [
-            "queryCompileTimeInMs=12.00;",
-            "queryLogicalPlanBuildTimeInMs=0.03;",
-            "queryPhysicalPlanBuildTimeInMs=0.01;",
-            "queryOptimizationTimeInMs=0.01;",
-        ] {
-            assert!(text.contains(part), "{part} is not in {text}");
-        }
     }
 }

@@ -145,7 +145,7 @@ impl World {
             (("POST", docs, &[KEY], bad_ttl), 400),
             (("POST", docs, &[KEY], "{}"), 400),
             (("POST", docs, &[KEY], "nonsense"), 400),
-            (("POST", docs, &[KEY, BATCH], "[]"), 501),
+            (("POST", docs, &[KEY, BATCH], "[]"), 400),
             (("POST", docs, &[KEY, TRIGGER], item), 501),
             (("PUT", a, &[KEY], item), 200),
             (("PUT", a, &[KEY, OTHER], item), 412),
