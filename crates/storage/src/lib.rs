@@ -29,7 +29,9 @@ pub mod tally;
 use bytes::Bytes;
 
 pub use embedded::{Embedded, EmbeddedOptions};
-pub use local::{Backend, Durability, Held, Local, LocalOptions, Probe, Rest, Rows, Visit, Writes};
+pub use local::{
+    Backend, Durability, FreeBytes, Held, Local, LocalOptions, Rest, Rows, Visit, Writes,
+};
 pub use memory::{Disk, Memory};
 pub use plan::{
     Basis, Batch, Draft, Job, LARGE_BYTES, LARGE_ROWS, Plan, RETURNS_MAX, Redraft, Room, Stamp,

@@ -21,7 +21,7 @@ use uuid::Uuid;
 use super::EmbeddedOptions;
 use super::folder::Folder;
 use super::journal::{LINK, Link};
-use super::state::State;
+use super::state::StateFile;
 use crate::local::{Durability, Held, Rows, Visit, Writes};
 use crate::{Direction, Error, Result};
 
@@ -70,7 +70,7 @@ struct Chain {
     identity: Uuid,
     /// The number of the last batch.
     last: AtomicU64,
-    state: Arc<State>,
+    state: Arc<StateFile>,
 }
 
 impl Chain {

@@ -24,7 +24,7 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::inventory::{ENGINE, Fault, Inventory, journal_name};
-use super::state::{STATE, State};
+use super::state::{STATE, StateFile};
 use crate::{Error, Result};
 
 /// The format this version writes and reads.
@@ -44,7 +44,7 @@ const NOTHING: &[u8] = b"Everything is in tables.\n";
 pub(super) struct Folder {
     path: PathBuf,
     identity: Uuid,
-    state: Arc<State>,
+    state: Arc<StateFile>,
     is_new: bool,
     _lock: File,
 }
@@ -91,7 +91,7 @@ impl Folder {
         self.identity
     }
 
-    pub(super) fn state(&self) -> Arc<State> {
+    pub(super) fn state(&self) -> Arc<StateFile> {
         Arc::clone(&self.state)
     }
 
@@ -141,7 +141,7 @@ impl Folder {
 
     /// Notes which journal is the newest; only a sentence needs it. Returns what
     /// is to be synced then.
-    pub(super) fn note_journal(&self) -> io::Result<Arc<State>> {
+    pub(super) fn note_journal(&self) -> io::Result<Arc<StateFile>> {
         let journals = self.inventory().journals()?;
         let newest = journals.last().map_or(0, |(number, _)| *number);
         self.state.note(|seen| seen.journal = newest)?;
@@ -187,8 +187,8 @@ impl Folder {
     }
 }
 
-fn open_state(path: &Path, identity: Uuid) -> Result<State> {
-    match State::open(path, identity) {
+fn open_state(path: &Path, identity: Uuid) -> Result<StateFile> {
+    match StateFile::open(path, identity) {
         Ok(Some(state)) => Ok(state),
         Ok(None) => Err(refused(
             path,
@@ -203,14 +203,14 @@ fn open_state(path: &Path, identity: Uuid) -> Result<State> {
 
 /// Makes the folder anew. Without the format file it was never finished, and has
 /// nothing in it. If it has, the file was lost.
-fn start_over(path: &Path, identity: Uuid) -> Result<State> {
+fn start_over(path: &Path, identity: Uuid) -> Result<StateFile> {
     let inventory = Inventory { path, identity };
     let journals = inventory.journals().unwrap_or_default();
     if journals.iter().any(|(_, path)| is_written(path)) || inventory.has_tables() {
         let lost = format!("it has data, and '{FORMAT}' is missing");
         return Err(refused(path, Fault::NotWhole(lost)));
     }
-    let made = inventory.clear().and_then(|()| State::make(path, identity));
+    let made = inventory.clear().and_then(|()| StateFile::make(path, identity));
     made.map_err(|error| cannot(path, &error))
 }
 

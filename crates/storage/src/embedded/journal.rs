@@ -51,7 +51,7 @@ impl Link {
 
 /// One batch: its number, and its link if it has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Batch {
+pub(super) struct JournalBatch {
     pub(super) number: u64,
     pub(super) link: Option<Link>,
 }
@@ -59,7 +59,7 @@ pub(super) struct Batch {
 /// Shows the whole batches of the journal `path` to `visit`, in their order.
 pub(super) fn walk<E: From<io::Error>>(
     path: &Path,
-    mut visit: impl FnMut(Batch) -> Result<(), E>,
+    mut visit: impl FnMut(JournalBatch) -> Result<(), E>,
 ) -> Result<(), E> {
     let mut reader = BufReader::with_capacity(BUFFER_BYTES, File::open(path)?);
     loop {
@@ -73,12 +73,12 @@ pub(super) fn walk<E: From<io::Error>>(
 }
 
 /// The next batch; `None` where no whole one begins.
-fn batch(reader: &mut BufReader<File>) -> io::Result<Option<Batch>> {
+fn batch(reader: &mut BufReader<File>) -> io::Result<Option<JournalBatch>> {
     if byte(reader)? != 1 {
         return Ok(None);
     }
     let mut rows = u32::from_le_bytes(bytes(reader)?);
-    let mut batch = Batch { number: u64::from_le_bytes(bytes(reader)?), link: None };
+    let mut batch = JournalBatch { number: u64::from_le_bytes(bytes(reader)?), link: None };
     loop {
         match (byte(reader)?, rows) {
             (2, 1..) => {

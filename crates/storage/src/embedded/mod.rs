@@ -27,7 +27,7 @@ use std::time::Duration;
 
 use engine::{Engine, Frozen};
 use folder::Folder;
-use state::State;
+use state::StateFile;
 
 use crate::local::{Backend, Durability, Held, Local, LocalOptions, Rest, Writes};
 use crate::{Error, Result, Second};
@@ -127,7 +127,7 @@ impl Embedded {
         self.inner().engine.clone().ok_or_else(closed)
     }
 
-    fn state(&self) -> Option<Arc<State>> {
+    fn state(&self) -> Option<Arc<StateFile>> {
         self.inner().folder.as_ref().map(Folder::state)
     }
 
@@ -173,7 +173,7 @@ fn open_engine(options: &EmbeddedOptions, folder: &mut Folder) -> Result<Engine>
 
 /// Brings the folder's state to the disk. If it does not get there, it is behind,
 /// and still true.
-fn sync_state(noted: std::io::Result<Arc<State>>) {
+fn sync_state(noted: std::io::Result<Arc<StateFile>>) {
     if let Err(error) = noted.and_then(|state| state.sync()) {
         tracing::debug!(%error, "the folder's state is not on the disk");
     }

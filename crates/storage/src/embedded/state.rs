@@ -38,7 +38,7 @@ pub(super) struct Seen {
 }
 
 /// The file, open for writing.
-pub(super) struct State {
+pub(super) struct StateFile {
     identity: Uuid,
     file: File,
     noted: Mutex<Noted>,
@@ -49,16 +49,16 @@ struct Noted {
     is_synced: bool,
 }
 
-impl State {
+impl StateFile {
     /// Makes the file in the folder `path`.
-    pub(super) fn make(path: &Path, identity: Uuid) -> io::Result<State> {
+    pub(super) fn make(path: &Path, identity: Uuid) -> io::Result<StateFile> {
         let slot = slot(identity, Seen::default());
         replace(path, STATE, &slot.repeat(SLOTS))?;
         Self::on(path, identity, Seen::default())
     }
 
     /// Opens the file. `None`: it does not say what it should.
-    pub(super) fn open(path: &Path, identity: Uuid) -> io::Result<Option<State>> {
+    pub(super) fn open(path: &Path, identity: Uuid) -> io::Result<Option<StateFile>> {
         let text = std::fs::read(path.join(STATE))?;
         match read(&text, identity) {
             Some(seen) => Self::on(path, identity, seen).map(Some),
@@ -66,9 +66,9 @@ impl State {
         }
     }
 
-    fn on(path: &Path, identity: Uuid, seen: Seen) -> io::Result<State> {
+    fn on(path: &Path, identity: Uuid, seen: Seen) -> io::Result<StateFile> {
         let file = File::options().write(true).open(path.join(STATE))?;
-        Ok(State { identity, file, noted: Mutex::new(Noted { seen, is_synced: true }) })
+        Ok(StateFile { identity, file, noted: Mutex::new(Noted { seen, is_synced: true }) })
     }
 
     pub(super) fn seen(&self) -> Seen {
@@ -147,10 +147,10 @@ mod tests {
     fn the_last_slot_holds_and_a_torn_one_does_not() {
         let folder = tempfile::tempdir().unwrap();
         let identity = Uuid::new_v4();
-        let state = State::make(folder.path(), identity).unwrap();
+        let state = StateFile::make(folder.path(), identity).unwrap();
         for reached in 1..10 {
             state.note(|seen| seen.reached = reached).unwrap();
-            let again = State::open(folder.path(), identity).unwrap().unwrap();
+            let again = StateFile::open(folder.path(), identity).unwrap().unwrap();
             assert_eq!(again.seen().reached, reached);
         }
         let whole = std::fs::read(folder.path().join(STATE)).unwrap();

@@ -30,7 +30,7 @@ use crate::{Error, Job, Result, Room};
 const REOPEN_PAUSE: Duration = Duration::from_millis(250);
 
 /// Jobs to answer, and with what.
-type Settled = (Vec<Box<dyn Job>>, Result<()>);
+type Unanswered = (Vec<Box<dyn Job>>, Result<()>);
 
 impl<B: Backend> Shared<B> {
     /// Commits group after group, until the queue is closed and empty.
@@ -79,7 +79,7 @@ impl<B: Backend> Shared<B> {
         while let Some((bucket, job)) = self.queue.pop(&group.load) {
             match job.room() {
                 Room::Grows if full => settle(job, Err(Error::Full)),
-                _ => group.add(bucket, job, &self.notes.records),
+                _ => group.add(bucket, job, &self.hints.records),
             }
         }
         self.queue.leaves();
@@ -103,7 +103,7 @@ impl<B: Backend> Shared<B> {
 
     /// Writes and publishes the group. Whom to answer is returned, so that
     /// answering does not hold the turn.
-    pub(super) fn finish(&self, turn: &mut Turn<B::Rows>) -> Option<Settled> {
+    pub(super) fn finish(&self, turn: &mut Turn<B::Rows>) -> Option<Unanswered> {
         let mut group = turn.group.take()?;
         group.note_tallies();
         self.counts.redrafted(group.redrafts);
@@ -126,10 +126,10 @@ impl<B: Backend> Shared<B> {
         for (bucket, head) in &heads {
             system::put_head(&mut writes, *bucket, head);
         }
-        self.notes.compare(generation, &writes);
+        self.hints.compare(generation, &writes);
         let outcome = self.write_group(writes, started).and_then(|()| {
             for (row, key) in &counted {
-                self.notes.keep(key, generation, row);
+                self.hints.keep(key, generation, row);
             }
             self.publish(generation, |mut known| {
                 for (bucket, head) in heads {
@@ -191,8 +191,8 @@ impl<B: Backend> Shared<B> {
         let rows = self.backend.rows()?;
         let mut state = lock(&self.state);
         let known = state.published()?.heads.clone();
-        let notes = Arc::clone(&self.notes);
-        let published = Arc::new(Published { generation, heads: heads(known), rows, notes });
+        let hints = Arc::clone(&self.hints);
+        let published = Arc::new(Published { generation, heads: heads(known), rows, hints });
         let before = std::mem::replace(&mut state.phase, Phase::Open(published));
         state.clock.published();
         drop(state);
@@ -282,7 +282,7 @@ impl<B: Backend> Shared<B> {
         turn.opened = loaded.opened + 1;
         turn.generation += 1;
         turn.tallies = Tallies::default();
-        self.notes.forget(turn.generation);
+        self.hints.forget(turn.generation);
         let latest = loaded.heads.values().map(|head| head.ts).max().unwrap_or(0);
         let (lease, anchor) = {
             let clock = &mut lock(&self.state).clock;
@@ -295,8 +295,8 @@ impl<B: Backend> Shared<B> {
         system::put_lease(&mut writes, lease, &anchor);
         let applied = self.backend.apply(writes, Durability::Sync);
         let (generation, heads) = (turn.generation, loaded.heads);
-        let (rows, notes) = (self.backend.rows()?, Arc::clone(&self.notes));
-        let published = Arc::new(Published { generation, heads, rows, notes });
+        let (rows, hints) = (self.backend.rows()?, Arc::clone(&self.hints));
+        let published = Arc::new(Published { generation, heads, rows, hints });
         let mut state = lock(&self.state);
         match &applied {
             Ok(()) => {
@@ -314,7 +314,7 @@ impl<B: Backend> Shared<B> {
 }
 
 /// Answers the jobs of a group.
-pub(super) fn settle_all(settled: Option<Settled>) {
+pub(super) fn settle_all(settled: Option<Unanswered>) {
     let Some((jobs, outcome)) = settled else { return };
     for job in jobs {
         settle(job, outcome.clone());

@@ -311,7 +311,7 @@ fn around((start, end): &Stretch, key: &[u8]) -> impl Iterator<Item = Stretch> {
 }
 
 /// Looks whether a stretch is empty in which much was deleted.
-pub(super) struct Look<'a> {
+pub(super) struct Probe<'a> {
     gaps: &'a Gaps,
     generation: u64,
     /// The end of what was deleted.
@@ -322,11 +322,11 @@ pub(super) struct Look<'a> {
     keys: usize,
 }
 
-impl<'a> Look<'a> {
-    /// A look at a stretch from `from` on, of which what is before `deleted`
+impl<'a> Probe<'a> {
+    /// A probe of a stretch from `from` on, of which what is before `deleted`
     /// was deleted.
     pub(super) fn new(gaps: &'a Gaps, generation: u64, from: Vec<u8>, deleted: Vec<u8>) -> Self {
-        Look { gaps, generation, deleted, from, since: instant(), keys: 0 }
+        Probe { gaps, generation, deleted, from, since: instant(), keys: 0 }
     }
 
     /// There is something at a key. There may be another empty part behind it.
@@ -354,7 +354,7 @@ impl<'a> Look<'a> {
 }
 
 /// Looks how long a scan takes from key to key.
-pub(super) struct Watch<'a> {
+pub(super) struct Stopwatch<'a> {
     gaps: &'a Gaps,
     stretch: &'a Stretch,
     generation: u64,
@@ -364,14 +364,14 @@ pub(super) struct Watch<'a> {
     since: Instant,
 }
 
-impl<'a> Watch<'a> {
+impl<'a> Stopwatch<'a> {
     pub(super) fn new(
         gaps: &'a Gaps,
         stretch: &'a Stretch,
         generation: u64,
         direction: Direction,
-    ) -> Watch<'a> {
-        Watch { gaps, stretch, generation, direction, last: None, since: instant() }
+    ) -> Stopwatch<'a> {
+        Stopwatch { gaps, stretch, generation, direction, last: None, since: instant() }
     }
 
     /// The scan has come to a key.
@@ -506,10 +506,10 @@ mod tests {
         put(&gaps, 6, "b");
         put(&gaps, 7, "k");
         put(&gaps, 8, "f");
-        let mut look = Look::new(&gaps, 5, b"c".to_vec(), b"j".to_vec());
-        assert!(look.met(&Bytes::from_static(b"d")).is_continue());
+        let mut probe = Probe::new(&gaps, 5, b"c".to_vec(), b"j".to_vec());
+        assert!(probe.met(&Bytes::from_static(b"d")).is_continue());
         assert_eq!(rest(&gaps, 8), "a-c d-z");
-        assert!(look.met(&Bytes::from_static(b"j")).is_break(), "behind what was deleted");
+        assert!(probe.met(&Bytes::from_static(b"j")).is_break(), "behind what was deleted");
         assert_eq!(rest(&gaps, 8), "a-c d-d+ f-z", "`f` was put there, and `k`");
         assert_eq!(rest(&gaps, 4), "a-z");
         put(&gaps, 9, "e");
@@ -525,14 +525,14 @@ mod tests {
     fn a_probe_ends_behind_what_was_deleted_or_after_some_keys() {
         let gaps = Gaps::new(Duration::MAX);
         gaps.watch(Some(stretch("c", "m")));
-        let mut look = Look::new(&gaps, 0, b"c".to_vec(), b"j".to_vec());
+        let mut probe = Probe::new(&gaps, 0, b"c".to_vec(), b"j".to_vec());
         for _ in 1..PROBE_KEYS {
-            assert!(look.met(&Bytes::from_static(b"d")).is_continue());
+            assert!(probe.met(&Bytes::from_static(b"d")).is_continue());
         }
-        assert!(look.met(&Bytes::from_static(b"d")).is_break());
+        assert!(probe.met(&Bytes::from_static(b"d")).is_break());
         assert_eq!(rest(&gaps, 0), "a-z", "what was deleted lies here and there");
-        let mut look = Look::new(&gaps, 0, b"c".to_vec(), b"j".to_vec());
-        assert!(look.met(&Bytes::from_static(b"k")).is_break());
+        let mut probe = Probe::new(&gaps, 0, b"c".to_vec(), b"j".to_vec());
+        assert!(probe.met(&Bytes::from_static(b"k")).is_break());
         assert_eq!(rest(&gaps, 0), "a-c k-z", "all that was deleted lies together");
     }
 

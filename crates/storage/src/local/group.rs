@@ -10,8 +10,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use bytes::Bytes;
 
 use super::backend::{Rows, Writes};
-use super::cache::{Records, Slots};
 use super::reader::Reader;
+use super::records::Records;
+use super::slots::Slots;
 use super::system::physical;
 use crate::plan::{Basis, fingerprint};
 use crate::tally::{Addition, Tally};

@@ -11,13 +11,15 @@
 //! the state's lock for moments; never the other way round.
 
 mod backend;
-mod cache;
 mod committer;
 mod counts;
 mod gaps;
 mod group;
+mod merge;
 mod queue;
 mod reader;
+mod records;
+mod slots;
 mod space;
 mod store;
 mod system;
@@ -28,7 +30,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 pub use backend::{Backend, Durability, Held, Rest, Rows, Visit, Writes};
-pub use space::Probe;
+pub use space::FreeBytes;
 
 use crate::clock::{Clock, SystemWall, Wall};
 use crate::{Error, Result};
@@ -64,7 +66,7 @@ pub struct LocalOptions {
     /// refused with [`Error::Full`].
     pub reserve_bytes: u64,
     /// Says how much room is free, instead of the backend.
-    pub free_bytes: Option<Probe>,
+    pub free_bytes: Option<FreeBytes>,
     /// The system's clock.
     pub wall: Arc<dyn Wall>,
     /// Whether the clock may be moved by hand.
@@ -170,7 +172,7 @@ struct Shared<B: Backend> {
     state: Mutex<State<B::Rows>>,
     turn: Mutex<Turn<B::Rows>>,
     queue: queue::Queue,
-    notes: Arc<reader::Notes>,
+    hints: Arc<reader::Hints>,
     tidy: tidy::Tidy,
     space: space::Space,
     counts: counts::Counts,
@@ -189,7 +191,7 @@ impl<B: Backend> Shared<B> {
                 tallies: group::Tallies::default(),
             }),
             queue: queue::Queue::default(),
-            notes: Arc::new(reader::Notes::new(&options)),
+            hints: Arc::new(reader::Hints::new(&options)),
             tidy: tidy::Tidy::default(),
             space: space::Space::new(options.reserve_bytes),
             counts: counts::Counts::default(),

@@ -1,6 +1,5 @@
 //! What readers see: the last published group, at a time.
 
-use std::collections::btree_map;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -8,14 +7,15 @@ use bytes::Bytes;
 
 use super::LocalOptions;
 use super::backend::{Rows, Writes};
-use super::cache::Records;
-use super::gaps::{Ahead, Gaps, Look, Moment, Stretch, Watch};
-use super::system::{BUCKET_BYTES, Heads, physical, split};
+use super::gaps::{Ahead, Gaps, Moment, Probe, Stopwatch, Stretch};
+use super::merge::Merge;
+use super::records::Records;
+use super::system::{Heads, physical, split};
 use crate::plan::fingerprint;
 use crate::{Bucket, Direction, Head, KEY_BYTES_MAX, KeyRange, Pair, Result, Second, Snapshot};
 
 /// What is known beside the rows, in memory, for all readers.
-pub(super) struct Notes {
+pub(super) struct Hints {
     pub(super) records: Records,
     /// Where nothing is.
     pub(super) gaps: Gaps,
@@ -23,11 +23,11 @@ pub(super) struct Notes {
     barren: Gaps,
 }
 
-impl Notes {
-    pub(super) fn new(options: &LocalOptions) -> Notes {
+impl Hints {
+    pub(super) fn new(options: &LocalOptions) -> Hints {
         let [gaps, barren] = [Gaps::new(options.slow_scan), Gaps::new(options.slow_scan)];
         let records = Records::new(options.cache_bytes, options.slots_bytes);
-        Notes { records, gaps, barren }
+        Hints { records, gaps, barren }
     }
 
     /// Before the writes of a generation are published.
@@ -57,7 +57,7 @@ pub(super) struct Published<R> {
     pub(super) generation: u64,
     pub(super) heads: Heads,
     pub(super) rows: R,
-    pub(super) notes: Arc<Notes>,
+    pub(super) hints: Arc<Hints>,
 }
 
 /// A snapshot: what is published, and the time that belongs to it.
@@ -88,7 +88,8 @@ impl<R: Rows> Reader<R> {
         direction: Direction,
         merge: &mut Merge<'_>,
     ) -> Result<ControlFlow<()>> {
-        let mut watch = Watch::new(&self.notes().gaps, part, self.published.generation, direction);
+        let mut watch =
+            Stopwatch::new(&self.hints().gaps, part, self.published.generation, direction);
         let flow = self.visit(part, direction, |key, value| {
             watch.met(&key);
             merge.older(key, value)
@@ -107,7 +108,7 @@ impl<R: Rows> Reader<R> {
         through: impl FnMut(&Stretch) -> Result<ControlFlow<()>>,
     ) -> Result<ControlFlow<()>> {
         leap_over(
-            &self.notes().gaps,
+            &self.hints().gaps,
             Moment::of(self.published.generation),
             stretch,
             direction,
@@ -115,8 +116,8 @@ impl<R: Rows> Reader<R> {
         )
     }
 
-    pub(super) fn notes(&self) -> &Notes {
-        &self.published.notes
+    pub(super) fn hints(&self) -> &Hints {
+        &self.published.hints
     }
 
     /// This snapshot, with its time.
@@ -156,12 +157,12 @@ impl<R: Rows> Reader<R> {
         let generation = self.published.generation;
         let (start, end) = (physical(bucket, &range.start), physical(bucket, &range.end));
         let deleted = physical(bucket, deleted);
-        let mut look = Look::new(&self.notes().gaps, generation, start.clone(), deleted);
+        let mut probe = Probe::new(&self.hints().gaps, generation, start.clone(), deleted);
         let flow = self.leap((start, end.clone()), Direction::Forward, |part| {
-            self.visit(part, Direction::Forward, |key, _| look.met(&key))
+            self.visit(part, Direction::Forward, |key, _| probe.met(&key))
         })?;
         if flow.is_continue() {
-            look.empty_to(end);
+            probe.empty_to(end);
         }
         Ok(())
     }
@@ -179,18 +180,18 @@ impl<R: Rows> Snapshot for Reader<R> {
     fn get(&self, bucket: Bucket, key: &[u8]) -> Result<Option<Bytes>> {
         let fingerprint = fingerprint(bucket, key);
         let generation = self.published.generation;
-        if let Some(value) = self.notes().records.get(fingerprint, bucket, key, generation) {
+        if let Some(value) = self.hints().records.get(fingerprint, bucket, key, generation) {
             return Ok(Some(value));
         }
         let found = self.stored(bucket, key)?;
         if let Some(value) = &found {
-            self.notes().records.keep(fingerprint, bucket, key, generation, value);
+            self.hints().records.keep(fingerprint, bucket, key, generation, value);
         }
         Ok(found)
     }
 
     fn get_once(&self, bucket: Bucket, key: &[u8]) -> Result<Option<Bytes>> {
-        let known = self.notes().records.get(
+        let known = self.hints().records.get(
             fingerprint(bucket, key),
             bucket,
             key,
@@ -201,7 +202,7 @@ impl<R: Rows> Snapshot for Reader<R> {
 
     /// Writers mark their slots before they are published.
     fn may_differ(&self, bucket: Bucket, key: &[u8], since: u64) -> bool {
-        self.notes().records.slots.last_write(fingerprint(bucket, key)) > since
+        self.hints().records.slots.last_write(fingerprint(bucket, key)) > since
     }
 
     fn scan(
@@ -222,7 +223,7 @@ impl<R: Rows> Snapshot for Reader<R> {
         limit: usize,
     ) -> Result<Vec<Pair>> {
         collect(&Writes::new(), (bucket, range), direction, limit, |stretch, merge| {
-            leap_over(&self.notes().barren, self.moment(), stretch, direction, |part| {
+            leap_over(&self.hints().barren, self.moment(), stretch, direction, |part| {
                 self.leap(part.clone(), direction, |part| self.merge(part, direction, merge))
             })
         })
@@ -231,7 +232,7 @@ impl<R: Rows> Snapshot for Reader<R> {
     fn barren(&self, bucket: Bucket, range: &KeyRange) {
         if range.start < range.end {
             let stretch = (physical(bucket, &range.start), physical(bucket, &range.end));
-            self.notes().barren.found(stretch, self.moment());
+            self.hints().barren.found(stretch, self.moment());
         }
     }
 
@@ -253,7 +254,7 @@ fn collect(
     }
     let (start, end) = (physical(bucket, &range.start), physical(bucket, &range.end));
     let newer = writes.range(start.clone()..end.clone());
-    let mut merge = Merge { newer: Newer::new(newer, direction), pairs: Vec::new(), limit };
+    let mut merge = Merge::new(newer, direction, limit);
     let _ = walk((start, end), &mut merge)?;
     Ok(merge.finish())
 }
@@ -277,90 +278,4 @@ fn leap_over(
         }
     }
     Ok(ControlFlow::Continue(()))
-}
-
-/// Two ordered runs becoming one; the newer one has the last word on a key.
-struct Merge<'a> {
-    newer: Newer<'a>,
-    pairs: Vec<Pair>,
-    limit: usize,
-}
-
-impl Merge<'_> {
-    /// Takes the next pair of the older run, after what comes before it.
-    fn older(&mut self, key: Bytes, value: Bytes) -> ControlFlow<()> {
-        while self.pairs.len() < self.limit
-            && let Some((newer, written)) = self.newer.up_to(&key)
-        {
-            let same = newer[..] == key[..];
-            self.push(Bytes::copy_from_slice(newer), written.clone());
-            if same {
-                return self.on();
-            }
-        }
-        self.push(key, Some(value));
-        self.on()
-    }
-
-    fn finish(mut self) -> Vec<Pair> {
-        while self.pairs.len() < self.limit
-            && let Some((newer, written)) = self.newer.next()
-        {
-            self.push(Bytes::copy_from_slice(newer), written.clone());
-        }
-        self.pairs
-    }
-
-    fn push(&mut self, key: Bytes, value: Option<Bytes>) {
-        if let Some(value) = value
-            && self.pairs.len() < self.limit
-        {
-            self.pairs.push((key.slice(BUCKET_BYTES..), value));
-        }
-    }
-
-    fn on(&self) -> ControlFlow<()> {
-        if self.pairs.len() < self.limit {
-            ControlFlow::Continue(())
-        } else {
-            ControlFlow::Break(())
-        }
-    }
-}
-
-/// The newer run, in the direction of the scan.
-struct Newer<'a> {
-    rest: btree_map::Range<'a, Vec<u8>, Option<Bytes>>,
-    direction: Direction,
-    ahead: Option<(&'a Vec<u8>, &'a Option<Bytes>)>,
-}
-
-impl<'a> Newer<'a> {
-    fn new(rest: btree_map::Range<'a, Vec<u8>, Option<Bytes>>, direction: Direction) -> Self {
-        let mut newer = Newer { rest, direction, ahead: None };
-        newer.ahead = newer.step();
-        newer
-    }
-
-    /// The next write, if its key does not come after `key`.
-    fn up_to(&mut self, key: &[u8]) -> Option<(&'a Vec<u8>, &'a Option<Bytes>)> {
-        let (next, _) = self.ahead?;
-        let not_after = match self.direction {
-            Direction::Forward => &next[..] <= key,
-            Direction::Backward => &next[..] >= key,
-        };
-        if not_after { self.next() } else { None }
-    }
-
-    fn next(&mut self) -> Option<(&'a Vec<u8>, &'a Option<Bytes>)> {
-        let step = self.step();
-        std::mem::replace(&mut self.ahead, step)
-    }
-
-    fn step(&mut self) -> Option<(&'a Vec<u8>, &'a Option<Bytes>)> {
-        match self.direction {
-            Direction::Forward => self.rest.next(),
-            Direction::Backward => self.rest.next_back(),
-        }
-    }
 }

@@ -24,7 +24,7 @@ const OPEN_BYTES: u64 = 8 * 1024 * 1024;
 const RELEASE_EVERY: Duration = Duration::from_millis(500);
 
 /// Says how many bytes are free; `None` if that is not known.
-pub type Probe = Arc<dyn Fn() -> Option<u64> + Send + Sync>;
+pub type FreeBytes = Arc<dyn Fn() -> Option<u64> + Send + Sync>;
 
 pub(super) struct Space {
     reserve_bytes: u64,

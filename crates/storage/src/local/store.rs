@@ -35,7 +35,7 @@ impl<B: Backend> Store for Local<B> {
             let last = pairs.last().filter(|_| pairs.len() == limit);
             next = last.map(|(key, _)| crate::after(key));
             for (key, _) in &pairs {
-                reader.notes().records.written(fingerprint(bucket, key), generation);
+                reader.hints().records.written(fingerprint(bucket, key), generation);
             }
             let removed = pairs.iter().map(|(key, _)| (physical(bucket, key), None)).collect();
             Ok(Alone { writes: removed, forgets: false })
@@ -67,7 +67,7 @@ impl<B: Backend> Store for Local<B> {
     }
 
     fn emptied(&self, bucket: Bucket, emptied: &[Emptied]) {
-        let gaps = &self.shared.notes.gaps;
+        let gaps = &self.shared.hints.gaps;
         let _probing = gaps.probe();
         for Emptied { range, deleted } in emptied {
             let watched = self.shared.watch(bucket, range);
@@ -93,18 +93,18 @@ impl<B: Backend> Store for Local<B> {
 
     fn figures(&self) -> Figures {
         let held = self.shared.backend.held();
-        let (cache_hits, cache_misses) = self.shared.notes.records.looks();
+        let (cache_hits, cache_misses) = self.shared.hints.records.looks();
         Figures {
             cache_hits,
             cache_misses,
             reserve_bytes: self.shared.options.reserve_bytes,
             disk_bytes: self.shared.backend.disk_bytes(),
             free_bytes: self.shared.free_bytes(),
-            cached_bytes: self.shared.notes.records.bytes(),
+            cached_bytes: self.shared.hints.records.bytes(),
             rows: held.rows,
             deleted_rows: held.deleted,
-            slow_scans: self.shared.notes.gaps.slow_count(),
-            empty_stretches: self.shared.notes.gaps.count(),
+            slow_scans: self.shared.hints.gaps.slow_count(),
+            empty_stretches: self.shared.hints.gaps.count(),
             ..self.shared.counts.figures()
         }
     }
@@ -262,7 +262,7 @@ impl<B: Backend> Shared<B> {
         if count == 0 {
             return Ok(0);
         }
-        self.notes.compare(generation, &writes);
+        self.hints.compare(generation, &writes);
         let prepared = self.backend.prepare();
         let applied = prepared.and_then(|()| self.backend.apply(writes, self.options.durability));
         let outcome = applied.and_then(|()| {
@@ -276,7 +276,7 @@ impl<B: Backend> Shared<B> {
     fn watch(&self, bucket: Bucket, range: &KeyRange) -> Result<Reader<B::Rows>> {
         let _turn = lock(&self.turn);
         let published = lock(&self.state).published()?;
-        self.notes.gaps.watch(Some((physical(bucket, &range.start), physical(bucket, &range.end))));
+        self.hints.gaps.watch(Some((physical(bucket, &range.start), physical(bucket, &range.end))));
         Ok(Reader { published, now: 0 })
     }
 
@@ -335,7 +335,7 @@ impl<B: Backend> Shared<B> {
         self.open()?;
         self.backend.tick();
         self.tidy.look(Sight {
-            slow_scans: self.notes.gaps.slow_count(),
+            slow_scans: self.hints.gaps.slow_count(),
             written_bytes: self.counts.written_bytes(),
             held: self.backend.held(),
         });

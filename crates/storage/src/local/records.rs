@@ -1,25 +1,22 @@
-//! Records read lately, in front of the backend, and when each key was last
-//! written.
+//! The record cache: records read lately, in front of the backend.
 //!
-//! A **slot** holds the generation of the last write to any key that falls
-//! into it. A cached record was read at some generation; it is what a snapshot
-//! shows if nothing was written to its slot since the older of the two. So a
-//! stale record is never used. Writers mark their slots before they are
-//! published, and take the records of what they write out of the cache: nobody
-//! can use them any more.
+//! A cached record was read at some generation; it is what a snapshot shows if nothing was
+//! written to its [slot](super::slots) since the older of the two. So a stale record is
+//! never used. Writers take the records of what they write out of the cache: nobody can
+//! use them any more.
 //!
-//! A slot also says whether a record of it was ever cached. Most of what is
-//! written is entries of the index, which nobody reads by their keys: their
-//! writers need not look into the cache.
+//! A slot also says whether a record of it was ever cached. Most of what is written is
+//! entries of the index, which nobody reads by their keys: their writers need not look
+//! into the cache.
 //!
 //! ```text
 //! reader   puts a record into the cache, then says so in the slot
 //! writer   marks the slot, then removes the record if the slot said so
 //! ```
 //!
-//! Whoever comes second to the slot sees the other: a reader whose record was
-//! overwritten meanwhile takes it out again itself. So nothing that is dead
-//! stays, also when both come at once.
+//! Whoever comes second to the slot sees the other: a reader whose record was overwritten
+//! meanwhile takes it out again itself. So nothing that is dead stays, also when both come
+//! at once.
 
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::OnceLock;
@@ -29,15 +26,8 @@ use bytes::{Buf as _, BufMut as _, Bytes};
 use quick_cache::Weighter;
 use quick_cache::sync::{Cache, DefaultLifecycle};
 
+use super::slots::{Slots, Sparse};
 use crate::Bucket;
-
-/// How many slots there are at least, and at most: one for each record that
-/// may be cached. Two keys in one slot cost a second look.
-const SLOTS_MIN: usize = 64 * 1024;
-const SLOTS_MAX: usize = 16 * 1024 * 1024;
-
-/// How many slots are made at once, when one of them is first written.
-const SLOTS_TOGETHER: usize = 2048;
 
 /// What a record takes, for want of a better guess: an item of 1 KB.
 const RECORD_BYTES: u64 = 1024;
@@ -50,73 +40,6 @@ const ENTRY_BYTES: usize = 128;
 
 /// After how many records that came or went the cache is asked whether it is full.
 const ASK_EVERY: u64 = 64;
-
-/// A number for each key, or for each few of them; 0 at first. Takes memory
-/// only where something was written.
-struct Sparse(Box<[OnceLock<Box<[AtomicU64]>>]>);
-
-impl Sparse {
-    /// At least so many.
-    fn new(numbers: usize) -> Self {
-        let parts = numbers.div_ceil(SLOTS_TOGETHER).next_power_of_two();
-        Sparse((0..parts).map(|_| OnceLock::new()).collect())
-    }
-
-    /// The key's number, if any was written near it.
-    fn find(&self, fingerprint: u64) -> Option<&AtomicU64> {
-        let (part, at) = self.place(fingerprint);
-        self.0.get(part)?.get()?.get(at)
-    }
-
-    /// The key's number, to be written.
-    fn reach(&self, fingerprint: u64) -> Option<&AtomicU64> {
-        let (part, at) = self.place(fingerprint);
-        let make = || (0..SLOTS_TOGETHER).map(|_| AtomicU64::new(0)).collect();
-        self.0.get(part)?.get_or_init(make).get(at)
-    }
-
-    fn place(&self, fingerprint: u64) -> (usize, usize) {
-        // A hash: any of its bits will do, and the number of parts is a power of two.
-        let place = usize::try_from(fingerprint & u64::from(u32::MAX)).unwrap_or(0);
-        ((place / SLOTS_TOGETHER) & (self.0.len() - 1), place % SLOTS_TOGETHER)
-    }
-}
-
-/// The generation of the last write, by key; the lowest bit says whether a record
-/// of the slot was cached.
-pub(super) struct Slots(Sparse);
-
-const WAS_CACHED: u64 = 1;
-
-impl Slots {
-    fn count(&self) -> usize {
-        self.0.0.len() * SLOTS_TOGETHER
-    }
-
-    /// The last generation that may have written the key.
-    pub(super) fn last_write(&self, fingerprint: u64) -> u64 {
-        self.0.find(fingerprint).map_or(0, |slot| slot.load(Ordering::Acquire) >> 1)
-    }
-
-    /// Says that `generation` writes the key. Returns whether a record of the slot
-    /// was cached.
-    fn mark(&self, fingerprint: u64, generation: u64) -> bool {
-        let Some(slot) = self.0.reach(fingerprint) else { return false };
-        let before = slot.fetch_max(generation << 1, Ordering::AcqRel);
-        let was_cached = before & WAS_CACHED != 0;
-        if was_cached {
-            slot.fetch_or(WAS_CACHED, Ordering::AcqRel);
-        }
-        was_cached
-    }
-
-    /// Says that a record of the key is cached. Returns the last generation that may
-    /// have written it: later ones know that it is there.
-    fn note_cached(&self, fingerprint: u64) -> u64 {
-        let slot = self.0.reach(fingerprint);
-        slot.map_or(0, |slot| slot.fetch_or(WAS_CACHED, Ordering::AcqRel) >> 1)
-    }
-}
 
 /// Who has asked lately: a full cache takes a record only when it is asked for
 /// a second time. Otherwise a walk over more records than fit would replace the
@@ -134,19 +57,19 @@ impl Doorkeeper {
     }
 }
 
-type RecordCache = Cache<u64, Bytes, Weight, BuildHasherDefault<AsItIs>>;
+type RecordCache = Cache<u64, Bytes, RecordWeight, BuildHasherDefault<AsItIs>>;
 
-/// How many places looks are counted in.
-const PLACES: usize = 16;
+/// How many stripes looks are counted in.
+const STRIPES: usize = 16;
 
 /// How often records were found, and how often not. Everybody counts all the time, so
-/// threads count in different places, each in memory of its own.
+/// threads count in different stripes, each in memory of its own.
 #[derive(Default)]
-struct Looks([Place; PLACES]);
+struct Looks([Stripe; STRIPES]);
 
 #[derive(Default)]
 #[repr(align(128))]
-struct Place {
+struct Stripe {
     hits: AtomicU64,
     misses: AtomicU64,
 }
@@ -154,23 +77,23 @@ struct Place {
 impl Looks {
     fn count(&self, found: bool) {
         thread_local! {
-            static PLACE: usize = {
+            static STRIPE: usize = {
                 static NEXT: AtomicUsize = AtomicUsize::new(0);
-                NEXT.fetch_add(1, Ordering::Relaxed) % PLACES
+                NEXT.fetch_add(1, Ordering::Relaxed) % STRIPES
             };
         }
-        if let Some(place) = self.0.get(PLACE.with(|place| *place)) {
-            let count = if found { &place.hits } else { &place.misses };
+        if let Some(stripe) = self.0.get(STRIPE.with(|stripe| *stripe)) {
+            let count = if found { &stripe.hits } else { &stripe.misses };
             count.fetch_add(1, Ordering::Relaxed);
         }
     }
 
     /// How many hits and misses there were.
     fn sums(&self) -> (u64, u64) {
-        let sum = |of: fn(&Place) -> &AtomicU64| {
-            self.0.iter().map(|place| of(place).load(Ordering::Relaxed)).sum()
+        let sum = |of: fn(&Stripe) -> &AtomicU64| {
+            self.0.iter().map(|stripe| of(stripe).load(Ordering::Relaxed)).sum()
         };
-        (sum(|place| &place.hits), sum(|place| &place.misses))
+        (sum(|stripe| &stripe.hits), sum(|stripe| &stripe.misses))
     }
 }
 
@@ -198,18 +121,17 @@ impl Records {
     pub(super) fn new(bytes: u64, slots_bytes: u64) -> Self {
         let of = |bytes| usize::try_from(bytes / RECORD_BYTES).unwrap_or(usize::MAX);
         let records = of(bytes);
-        let slots = of(slots_bytes).clamp(SLOTS_MIN, SLOTS_MAX);
         let cache = (bytes > 0).then(|| {
             Cache::with(
                 records.max(64),
                 bytes,
-                Weight,
+                RecordWeight,
                 BuildHasherDefault::default(),
                 DefaultLifecycle::default(),
             )
         });
         Records {
-            slots: Slots(Sparse::new(slots)),
+            slots: Slots::new(of(slots_bytes)),
             doorkeeper: Doorkeeper::default(),
             cache,
             is_full: AtomicBool::new(false),
@@ -328,9 +250,9 @@ impl Records {
 }
 
 #[derive(Clone)]
-struct Weight;
+struct RecordWeight;
 
-impl Weighter<u64, Bytes> for Weight {
+impl Weighter<u64, Bytes> for RecordWeight {
     fn weight(&self, _: &u64, record: &Bytes) -> u64 {
         (ENTRY_BYTES + record.len()) as u64
     }
