@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dayfly_model::session::{self, Seen};
+use dayfly_model::session::{self, TokenPart};
 use dayfly_model::{Error, ErrorKind, Result, Timestamp};
 use dayfly_storage::{Bucket, Direction, Snapshot};
 
@@ -20,7 +20,7 @@ pub(crate) struct Opened {
     pub(crate) container: Arc<Container>,
     /// Named by RID, so its items are too.
     pub(crate) by_rid: bool,
-    session: Vec<Seen>,
+    session: Vec<TokenPart>,
     /// How much a query looks at.
     pub(crate) limits: QueryLimits,
 }
@@ -83,7 +83,7 @@ impl Opened {
     /// this name, says nothing.
     pub(crate) fn check_session(&self, touched: &[Touched]) -> Result<()> {
         let number = i64::from(self.container.number);
-        let missing = |seen: &Seen| {
+        let missing = |seen: &TokenPart| {
             let is_ahead =
                 |touched: &Touched| *touched.range == *seen.range && seen.lsn > touched.lsn;
             (seen.version == -1 || seen.version == number) && touched.iter().any(is_ahead)

@@ -19,7 +19,7 @@ pub const RANGES_MAX: usize = 10_000;
 
 /// What a client has seen of one range.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seen {
+pub struct TokenPart {
     /// The range.
     pub range: String,
     /// Which container; -1 for any.
@@ -40,14 +40,14 @@ pub fn format(range: &str, version: u32, lsn: u64) -> String {
 }
 
 /// The ranges of a token.
-pub fn parse(token: &str) -> Result<Vec<Seen>> {
+pub fn parse(token: &str) -> Result<Vec<TokenPart>> {
     let invalid =
         || Error::bad_request(format!("The session token provided '{token}' is invalid."));
     let ranges: Option<Vec<_>> = token.split(',').take(RANGES_MAX + 1).map(parse_range).collect();
     ranges.filter(|ranges| ranges.len() <= RANGES_MAX).ok_or_else(invalid)
 }
 
-fn parse_range(part: &str) -> Option<Seen> {
+fn parse_range(part: &str) -> Option<TokenPart> {
     let (range, vector) = part.trim().split_once(':')?;
     if range.is_empty() {
         return None;
@@ -56,7 +56,7 @@ fn parse_range(part: &str) -> Option<Seen> {
     let mut parts = vector.split('#');
     let first = parts.next()?;
     let Some(global) = parts.next() else {
-        return Some(Seen { range, version: -1, lsn: number(first)? });
+        return Some(TokenPart { range, version: -1, lsn: number(first)? });
     };
     let version = number::<i64>(first)?;
     for region in parts {
@@ -64,7 +64,7 @@ fn parse_range(part: &str) -> Option<Seen> {
         number::<u64>(id)?;
         number::<i64>(lsn)?;
     }
-    Some(Seen { range, version, lsn: number(global)? })
+    Some(TokenPart { range, version, lsn: number(global)? })
 }
 
 /// Digits, with a minus where the type has one; `+1` is none.
@@ -92,7 +92,7 @@ mod tests {
                 read.iter().map(|seen| (seen.range.as_str(), seen.version, seen.lsn)).collect();
             assert_eq!(read, expected, "{token}");
         }
-        let written = Seen { range: "3".to_owned(), version: 9, lsn: u64::MAX };
+        let written = TokenPart { range: "3".to_owned(), version: 9, lsn: u64::MAX };
         assert_eq!(parse(&format("3", 9, u64::MAX)).unwrap(), [written]);
     }
 

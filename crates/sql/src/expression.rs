@@ -5,7 +5,7 @@
 //! tightly as asked, and reads what is on its right with the strength above its
 //! own, so that equals group from the left.
 
-use crate::lex::{self, Kind};
+use crate::lex::{self, TokenKind};
 use crate::parse::{Parsed, Parser, starts_call};
 use crate::tree::{Access, Call, Expr, ExprKind, Literal, Operator, Sign, Strength, Use};
 
@@ -70,11 +70,11 @@ impl Parser<'_> {
             return None;
         }
         let infix = match token.kind {
-            Kind::Word if token.is("AND") => Infix::Operator(Operator::And),
-            Kind::Word if token.is("OR") => Infix::Operator(Operator::Or),
-            Kind::Sign if token.text == "?" => Infix::Question,
-            Kind::Sign if token.text == "<>" => Infix::Operator(Operator::NotEqual),
-            Kind::Sign => {
+            TokenKind::Word if token.is("AND") => Infix::Operator(Operator::And),
+            TokenKind::Word if token.is("OR") => Infix::Operator(Operator::Or),
+            TokenKind::Sign if token.text == "?" => Infix::Question,
+            TokenKind::Sign if token.text == "<>" => Infix::Operator(Operator::NotEqual),
+            TokenKind::Sign => {
                 let operator = Operator::ALL.iter().find(|known| known.text() == token.text);
                 Infix::Operator(*operator?)
             }
@@ -178,13 +178,13 @@ impl Parser<'_> {
     fn value(&mut self) -> Parsed<Expr> {
         let start = self.token.start;
         let kind = match self.token.kind {
-            Kind::Number => self.number(),
-            Kind::Text => self.string().map(|text| ExprKind::Literal(Literal::String(text))),
-            Kind::Parameter => Ok(ExprKind::Parameter(self.advance().text.to_owned())),
-            Kind::Word => self.word(),
-            Kind::Sign if self.token.text == "[" => self.array(),
-            Kind::Sign if self.token.text == "{" => self.object(),
-            Kind::Sign if self.token.text == "(" => self.bracket(),
+            TokenKind::Number => self.number(),
+            TokenKind::Text => self.string().map(|text| ExprKind::Literal(Literal::String(text))),
+            TokenKind::Parameter => Ok(ExprKind::Parameter(self.advance().text.to_owned())),
+            TokenKind::Word => self.word(),
+            TokenKind::Sign if self.token.text == "[" => self.array(),
+            TokenKind::Sign if self.token.text == "{" => self.object(),
+            TokenKind::Sign if self.token.text == "(" => self.bracket(),
             _ => Err(self.unexpected()),
         }?;
         Ok(Expr::new(kind, self.span_from(start)))
@@ -262,7 +262,7 @@ impl Parser<'_> {
 
     fn member(&mut self) -> Parsed<(String, Expr)> {
         let key = match self.token.kind {
-            Kind::Word => self.name()?,
+            TokenKind::Word => self.name()?,
             _ => self.string()?,
         };
         self.expect_sign(":")?;

@@ -24,7 +24,7 @@ const SIGNS: [&str; 31] = [
 ];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum TokenKind {
     Word,
     Number,
     /// A string that ends.
@@ -39,7 +39,7 @@ pub(crate) enum Kind {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Token<'a> {
-    pub(crate) kind: Kind,
+    pub(crate) kind: TokenKind,
     pub(crate) text: &'a str,
     pub(crate) start: usize,
 }
@@ -55,17 +55,17 @@ impl Token<'_> {
 
     /// Whether it is this keyword, in upper case here.
     pub(crate) fn is(&self, keyword: &str) -> bool {
-        self.kind == Kind::Word && self.text.eq_ignore_ascii_case(keyword)
+        self.kind == TokenKind::Word && self.text.eq_ignore_ascii_case(keyword)
     }
 
     /// Whether it is this sign.
     pub(crate) fn is_sign(&self, sign: &str) -> bool {
-        self.kind == Kind::Sign && self.text == sign
+        self.kind == TokenKind::Sign && self.text == sign
     }
 
     /// Whether it is a word that may be a name.
     pub(crate) fn is_name(&self) -> bool {
-        self.kind == Kind::Word && !is_reserved(self.text)
+        self.kind == TokenKind::Word && !is_reserved(self.text)
     }
 }
 
@@ -115,18 +115,20 @@ impl<'a> Lexer<'a> {
 }
 
 /// The kind and the length of the token that `text` starts with.
-fn measure(text: &str) -> (Kind, usize) {
-    let Some(first) = text.chars().next() else { return (Kind::End, 0) };
+fn measure(text: &str) -> (TokenKind, usize) {
+    let Some(first) = text.chars().next() else { return (TokenKind::End, 0) };
     let after = text.get(first.len_utf8()..).unwrap_or("");
     match first {
         '\'' | '"' => text_length(text, first),
-        '@' if after.starts_with(starts_word) => (Kind::Parameter, 1 + word_length(after)),
-        first if starts_word(first) => (Kind::Word, word_length(text)),
-        '.' if after.starts_with(is_digit) => (Kind::Number, number_length(text)),
-        first if is_digit(first) => (Kind::Number, number_length(text)),
+        '@' if after.starts_with(starts_word) => (TokenKind::Parameter, 1 + word_length(after)),
+        first if starts_word(first) => (TokenKind::Word, word_length(text)),
+        '.' if after.starts_with(is_digit) => (TokenKind::Number, number_length(text)),
+        first if is_digit(first) => (TokenKind::Number, number_length(text)),
         first => {
             let sign = SIGNS.iter().find(|sign| text.starts_with(**sign));
-            sign.map_or((Kind::Unknown, first.len_utf8()), |sign| (Kind::Sign, sign.len()))
+            sign.map_or((TokenKind::Unknown, first.len_utf8()), |sign| {
+                (TokenKind::Sign, sign.len())
+            })
         }
     }
 }
@@ -154,17 +156,17 @@ pub(crate) fn is_name(word: &str) -> bool {
 }
 
 /// A string goes on to the next quote of its kind that no `\` stands before.
-fn text_length(text: &str, quote: char) -> (Kind, usize) {
+fn text_length(text: &str, quote: char) -> (TokenKind, usize) {
     let mut escaped = false;
     for (at, c) in text.char_indices().skip(1) {
         match c {
             _ if escaped => escaped = false,
             '\\' => escaped = true,
-            c if c == quote => return (Kind::Text, at + c.len_utf8()),
+            c if c == quote => return (TokenKind::Text, at + c.len_utf8()),
             _ => {}
         }
     }
-    (Kind::OpenText, text.len())
+    (TokenKind::OpenText, text.len())
 }
 
 /// `12`, `1.5`, `.5`, `1.`, each perhaps with an exponent, or `0x1F`.

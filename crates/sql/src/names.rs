@@ -35,8 +35,8 @@ use crate::findings::Findings;
 use crate::functions::signature::{Sort, signature};
 use crate::lex::{self, Lexer};
 use crate::tree::{
-    Access, Binding, Collection, Expr, ExprKind, Item, Literal, Projection, Query, Source, Span,
-    Step,
+    Access, Binding, Collection, Expr, ExprKind, Literal, Projection, Query, SelectItem, Source,
+    SourceStep, Span,
 };
 use crate::walk;
 
@@ -231,10 +231,10 @@ pub(crate) fn name_of(source: &Source) -> Option<&str> {
         (Binding::Alias(name) | Binding::Each(name), _) => Some(name),
         (Binding::Inferred, Collection::Path { root, steps }) => match steps.last() {
             None => Some(root),
-            Some(Step::Member(name) | Step::Property(name)) => {
+            Some(SourceStep::Member(name) | SourceStep::Property(name)) => {
                 Some(name.as_str()).filter(|name| lex::is_name(name))
             }
-            Some(Step::Index(_)) => None,
+            Some(SourceStep::Index(_)) => None,
         },
         (Binding::Inferred, Collection::Subquery(_) | Collection::Call(_)) => None,
     }
@@ -267,9 +267,9 @@ pub(crate) fn items_of(source: &Source) -> Option<&Query> {
 
 /// The names of what is selected: the one that is given, or the last of a path,
 /// or `$1`, `$2` and so on for the others.
-pub(crate) fn item_names(items: &[Item]) -> Vec<String> {
+pub(crate) fn item_names(items: &[SelectItem]) -> Vec<String> {
     let mut unnamed = 0;
-    let name = |item: &Item| {
+    let name = |item: &SelectItem| {
         item.alias.clone().or_else(|| last_name(&item.expr).map(ToOwned::to_owned)).unwrap_or_else(
             || {
                 unnamed += 1;

@@ -4,10 +4,10 @@
 //! follow. What it did not expect is told with the token's text and place.
 
 use crate::error::{SyntaxError, quoted};
-use crate::lex::{self, Kind, Lexer, Token};
+use crate::lex::{self, Lexer, Token, TokenKind};
 use crate::tree::{
-    Amount, Binding, Collection, Count, Direction, Expr, ExprKind, Item, OrderBy, Page, Projection,
-    Query, SortKey, Source, Span, Step,
+    Amount, Binding, Collection, Count, Direction, Expr, ExprKind, OffsetLimit, OrderBy,
+    Projection, Query, SelectItem, SortKey, Source, SourceStep, Span,
 };
 
 /// The longest text of a query, in characters.
@@ -28,7 +28,7 @@ pub fn parse(text: &str) -> Result<Query, SyntaxError> {
     let mut parser = Parser::new(text);
     let query = parser.query()?;
     match parser.token.kind {
-        Kind::End => Ok(query),
+        TokenKind::End => Ok(query),
         _ => Err(parser.unexpected()),
     }
 }
@@ -110,7 +110,7 @@ impl<'a> Parser<'a> {
     /// Reads the string that stands here.
     pub(crate) fn string(&mut self) -> Parsed<String> {
         let text = match self.token.kind {
-            Kind::Text => lex::text_of(self.token.text).ok_or_else(|| self.bad_string()),
+            TokenKind::Text => lex::text_of(self.token.text).ok_or_else(|| self.bad_string()),
             _ => Err(self.unexpected()),
         }?;
         self.advance();
@@ -125,8 +125,8 @@ impl<'a> Parser<'a> {
     pub(crate) fn unexpected(&self) -> SyntaxError {
         let span = self.token.span();
         match self.token.kind {
-            Kind::OpenText => self.bad_string(),
-            Kind::End => {
+            TokenKind::OpenText => self.bad_string(),
+            TokenKind::End => {
                 SyntaxError::new("SC1002", "Syntax error, unexpected end-of-file.", self.text, span)
             }
             _ => {
@@ -212,8 +212,8 @@ impl<'a> Parser<'a> {
         Ok(Projection::Items(self.list(Self::item)?))
     }
 
-    fn item(&mut self) -> Parsed<Item> {
-        Ok(Item { expr: self.expression()?, alias: self.alias()? })
+    fn item(&mut self) -> Parsed<SelectItem> {
+        Ok(SelectItem { expr: self.expression()?, alias: self.alias()? })
     }
 
     /// `AS name`, or the name alone.
@@ -257,18 +257,20 @@ impl<'a> Parser<'a> {
         Ok(Collection::Path { root, steps })
     }
 
-    fn step(&mut self) -> Parsed<Option<Step>> {
+    fn step(&mut self) -> Parsed<Option<SourceStep>> {
         if self.take_sign(".") {
-            return Ok(Some(Step::Member(self.name()?)));
+            return Ok(Some(SourceStep::Member(self.name()?)));
         }
         if !self.take_sign("[") {
             return Ok(None);
         }
         let step = match self.token.kind {
-            Kind::Number => Step::Index(self.token.text.parse().map_err(|_| self.unexpected())?),
-            _ => Step::Property(self.string()?),
+            TokenKind::Number => {
+                SourceStep::Index(self.token.text.parse().map_err(|_| self.unexpected())?)
+            }
+            _ => SourceStep::Property(self.string()?),
         };
-        if matches!(step, Step::Index(_)) {
+        if matches!(step, SourceStep::Index(_)) {
             self.advance();
         }
         self.expect_sign("]")?;
@@ -316,7 +318,7 @@ impl<'a> Parser<'a> {
         Ok(Expr::new(ExprKind::Call(Box::new(call)), self.span_from(start)))
     }
 
-    fn page(&mut self) -> Parsed<Option<Page>> {
+    fn page(&mut self) -> Parsed<Option<OffsetLimit>> {
         let start = self.token.start;
         if !self.take("OFFSET") {
             return Ok(None);
@@ -324,7 +326,7 @@ impl<'a> Parser<'a> {
         let offset = self.count("OFFSET")?;
         self.expect("LIMIT")?;
         let limit = self.count("LIMIT")?;
-        Ok(Some(Page { offset, limit, span: self.span_from(start) }))
+        Ok(Some(OffsetLimit { offset, limit, span: self.span_from(start) }))
     }
 
     /// The count after `clause`.
@@ -332,8 +334,8 @@ impl<'a> Parser<'a> {
         let Token { kind, text, .. } = self.token;
         let span = self.token.span();
         let amount = match kind {
-            Kind::Parameter => Amount::Parameter(text.to_owned()),
-            Kind::Number => match text.parse() {
+            TokenKind::Parameter => Amount::Parameter(text.to_owned()),
+            TokenKind::Number => match text.parse() {
                 Ok(number) => Amount::Number(number),
                 Err(_) => return Err(self.bad_count(clause)),
             },

@@ -15,19 +15,19 @@ use std::fmt::{self, Display, Formatter, Write};
 
 use self::digits::digits;
 use crate::tree::{
-    Access, Amount, Binding, Call, Collection, Count, Direction, Expr, ExprKind, Item, Literal,
-    Number, Operator, OrderBy, Projection, Query, Sign, SortKey, Source, Step,
+    Access, Amount, Binding, Call, Collection, Count, Direction, Expr, ExprKind, Literal, Number,
+    Operator, OrderBy, Projection, Query, SelectItem, Sign, SortKey, Source, SourceStep,
 };
 
 impl Display for Query {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        Printer { out: f, style: Style::Line, depth: 0 }.query(self)
+        Printer { out: f, style: Layout::Line, depth: 0 }.query(self)
     }
 }
 
 impl Display for Expr {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        Printer { out: f, style: Style::Line, depth: 0 }.expr(self)
+        Printer { out: f, style: Layout::Line, depth: 0 }.expr(self)
     }
 }
 
@@ -44,19 +44,19 @@ pub(crate) fn expr_in_lines(expr: &Expr) -> String {
 fn in_lines(print: impl FnOnce(&mut Printer<'_>) -> fmt::Result) -> String {
     let mut text = String::new();
     // Writing to memory does not fail.
-    let _ = print(&mut Printer { out: &mut text, style: Style::Lines, depth: 0 });
+    let _ = print(&mut Printer { out: &mut text, style: Layout::Lines, depth: 0 });
     text
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Style {
+enum Layout {
     Line,
     Lines,
 }
 
 struct Printer<'w> {
     out: &'w mut dyn Write,
-    style: Style,
+    style: Layout,
     /// How many subqueries there are around.
     depth: usize,
 }
@@ -69,8 +69,8 @@ impl Printer<'_> {
     /// What stands between two clauses.
     fn next_clause(&mut self) -> fmt::Result {
         match self.style {
-            Style::Line => self.text(" "),
-            Style::Lines => write!(self.out, "\n{:1$}", "", self.depth * 4),
+            Layout::Line => self.text(" "),
+            Layout::Lines => write!(self.out, "\n{:1$}", "", self.depth * 4),
         }
     }
 
@@ -110,7 +110,7 @@ impl Printer<'_> {
     }
 
     fn subquery(&mut self, query: &Query) -> fmt::Result {
-        if self.style == Style::Line {
+        if self.style == Layout::Line {
             self.text("(")?;
             self.query(query)?;
             return self.text(")");
@@ -135,7 +135,7 @@ impl Printer<'_> {
         }
     }
 
-    fn item(&mut self, item: &Item) -> fmt::Result {
+    fn item(&mut self, item: &SelectItem) -> fmt::Result {
         self.expr(&item.expr)?;
         item.alias.as_ref().map_or(Ok(()), |alias| write!(self.out, " AS {alias}"))
     }
@@ -158,13 +158,13 @@ impl Printer<'_> {
             Collection::Path { root, steps } => {
                 self.text(root)?;
                 steps.iter().try_for_each(|step| match step {
-                    Step::Member(name) => write!(self.out, ".{name}"),
-                    Step::Property(name) => {
+                    SourceStep::Member(name) => write!(self.out, ".{name}"),
+                    SourceStep::Property(name) => {
                         self.text("[")?;
                         self.string(name)?;
                         self.text("]")
                     }
-                    Step::Index(index) => write!(self.out, "[{index}]"),
+                    SourceStep::Index(index) => write!(self.out, "[{index}]"),
                 })
             }
         }
@@ -179,8 +179,8 @@ impl Printer<'_> {
         self.expr(&key.expr)?;
         match (key.direction, self.style) {
             (Some(Direction::Descending), _) => self.text(" DESC"),
-            (Some(Direction::Ascending), _) | (None, Style::Line) => self.text(" ASC"),
-            (None, Style::Lines) => Ok(()),
+            (Some(Direction::Ascending), _) | (None, Layout::Line) => self.text(" ASC"),
+            (None, Layout::Lines) => Ok(()),
         }
     }
 
@@ -267,8 +267,8 @@ impl Printer<'_> {
             Literal::Boolean(value) => write!(self.out, "{value}"),
             Literal::Number(Number::Integer(value)) => write!(self.out, "{value}"),
             Literal::Number(Number::Double(value)) => match self.style {
-                Style::Line => write!(self.out, "{value:?}"),
-                Style::Lines => self.text(&digits(*value)),
+                Layout::Line => write!(self.out, "{value:?}"),
+                Layout::Lines => self.text(&digits(*value)),
             },
             Literal::NotANumber => self.text("NaN"),
             Literal::Infinity => self.text("Infinity"),

@@ -45,7 +45,7 @@ pub use self::computed::Computed;
 pub use self::page::{Added, Finished, Held, Holds, Limits, Page, Resume};
 pub use self::place::{After, SortPlace};
 pub use self::program::{OrderKey, Program, Style};
-pub use self::sieve::{Fact, IndexStep, Sieve, Span};
+pub use self::sieve::{Fact, IndexStep, Sieve, ValueSpan};
 pub use self::values::Values;
 
 /// An item, as a query sees it.

@@ -41,7 +41,7 @@ pub struct Query {
     /// `ORDER BY`
     pub order_by: Option<OrderBy>,
     /// `OFFSET n LIMIT m`
-    pub page: Option<Page>,
+    pub page: Option<OffsetLimit>,
     /// Where it stands; a subquery with its brackets.
     pub span: Span,
 }
@@ -70,14 +70,14 @@ pub enum Projection {
     /// `*`
     All(Span),
     /// `VALUE x`
-    Value(Item),
+    Value(SelectItem),
     /// `x, y AS z`
-    Items(Vec<Item>),
+    Items(Vec<SelectItem>),
 }
 
 /// An expression that is selected, and its name.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Item {
+pub struct SelectItem {
     /// What is selected.
     pub expr: Expr,
     /// `AS name`
@@ -114,7 +114,7 @@ pub enum Collection {
         /// The container, or the name of an earlier source.
         root: String,
         /// The way from there.
-        steps: Vec<Step>,
+        steps: Vec<SourceStep>,
     },
     /// `(SELECT ...)`
     Subquery(Box<Query>),
@@ -124,7 +124,7 @@ pub enum Collection {
 
 /// A step of the path of a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum SourceStep {
     /// `.name`
     Member(String),
     /// `["name"]`
@@ -164,7 +164,7 @@ pub enum Direction {
 
 /// `OFFSET n LIMIT m`
 #[derive(Clone, Debug, PartialEq)]
-pub struct Page {
+pub struct OffsetLimit {
     /// How many are left out.
     pub offset: Count,
     /// How many follow.

@@ -18,7 +18,7 @@
 
 use dayfly_model::Result;
 use dayfly_model::indexing::{CompositePath, Order, Step, path_text};
-use dayfly_sql::run::{IndexStep, OrderKey, Sieve, Span};
+use dayfly_sql::run::{IndexStep, OrderKey, Sieve, ValueSpan};
 
 use super::access::Within;
 use super::choose::{Chooser, member_text};
@@ -107,7 +107,7 @@ fn scalar(steps: &[Step<'_>]) -> String {
     format!("{}/?", path_text(steps))
 }
 
-fn gather<'s>(sieve: &'s Sieve, spans: &mut Vec<&'s Span>) {
+fn gather<'s>(sieve: &'s Sieve, spans: &mut Vec<&'s ValueSpan>) {
     match sieve {
         Sieve::All | Sieve::Nothing => {}
         Sieve::Span(span) => spans.push(span),

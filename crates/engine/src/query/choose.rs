@@ -22,7 +22,7 @@ use dayfly_model::Result;
 use dayfly_model::indexing::rules::{Composite, VALUE_BYTES_MAX, path_id};
 use dayfly_model::indexing::{Order, Step, path_text};
 use dayfly_model::json::Path;
-use dayfly_sql::run::{IndexStep, OrderKey, Program, Sieve, Span, Steps, Style};
+use dayfly_sql::run::{IndexStep, OrderKey, Program, Sieve, Steps, Style, ValueSpan};
 use dayfly_storage::{Direction, KeyRange};
 
 use super::access::Segments;
@@ -44,7 +44,7 @@ pub(super) enum Way {
     /// All items.
     Scan(Why),
     /// The entries of a range.
-    Walk(Span),
+    Walk(ValueSpan),
     /// Some values.
     Numbers(Set),
     /// In the order that is asked for.
@@ -75,7 +75,7 @@ pub(super) struct Route {
     pub(super) direction: Direction,
     /// The path, and which of its values, unless it is all of them.
     pub(super) path: String,
-    pub(super) span: Option<Span>,
+    pub(super) span: Option<ValueSpan>,
     /// Up to this many bytes of each sort value are those of its entry.
     pub(super) value_bytes_max: usize,
     /// The index, if it is one of several paths.
@@ -149,7 +149,7 @@ impl Chooser<'_> {
 
     /// Of the ranges that an item must have a value in, the one that says most of
     /// those that are indexed.
-    fn best<'s>(&self, sieve: &'s Sieve) -> Result<Option<&'s Span>> {
+    fn best<'s>(&self, sieve: &'s Sieve) -> Result<Option<&'s ValueSpan>> {
         let mut spans = spans(sieve);
         spans.sort_by_key(|span| tightness(span));
         for span in spans.into_iter().rev() {
@@ -206,7 +206,7 @@ impl Chooser<'_> {
     }
 
     /// The value of the partition's key that is indexed; of a hierarchy's the last.
-    pub(super) fn key(&self) -> Result<Option<&Span>> {
+    pub(super) fn key(&self) -> Result<Option<&ValueSpan>> {
         for value in self.said.values().iter().rev() {
             if self.is_indexed(&value.path)? {
                 return Ok(Some(value));
@@ -330,7 +330,7 @@ impl Chooser<'_> {
 }
 
 /// The ranges that an item must have a value in, all of them.
-fn spans(sieve: &Sieve) -> Vec<&Span> {
+fn spans(sieve: &Sieve) -> Vec<&ValueSpan> {
     let members = match sieve {
         Sieve::And(members) => members.as_slice(),
         sieve => std::slice::from_ref(sieve),
@@ -343,7 +343,7 @@ fn spans(sieve: &Sieve) -> Vec<&Span> {
 }
 
 /// How much a span says, roughly.
-fn tightness(span: &Span) -> (bool, usize, bool) {
+fn tightness(span: &ValueSpan) -> (bool, usize, bool) {
     let bounded = span.low.len() > 1 && span.high.len() > 1;
     (bounded, span.low.len().max(span.high.len()), span.exact)
 }
@@ -375,7 +375,7 @@ pub(super) fn member_text(path: &[String], order: Order) -> String {
 }
 
 /// The entries of a span. Long values are cut in the index.
-pub(super) fn stretch(span: &Span) -> Stretch {
+pub(super) fn stretch(span: &ValueSpan) -> Stretch {
     let cut = |bytes: &[u8]| bytes.get(..VALUE_BYTES_MAX).unwrap_or(bytes).to_vec();
     let mut end = cut(&span.high);
     if span.high.len() > VALUE_BYTES_MAX {

@@ -4,7 +4,7 @@
 //! The query is carried out, so that all figures are those of the page itself.
 
 use dayfly_model::charge::rounded;
-use dayfly_sql::run::{Held, Holds, Span, Steps};
+use dayfly_sql::run::{Held, Holds, Steps, ValueSpan};
 use dayfly_storage::{Direction, Figures};
 use serde_json::{Value, json};
 
@@ -132,8 +132,8 @@ impl Told {
                 }
             }
             Way::Ordered(route) => Told {
-                indexes: vec![(route.path.clone(), route.span.as_ref().map(Span::to_string))],
-                condition: route.span.as_ref().map(Span::to_string),
+                indexes: vec![(route.path.clone(), route.span.as_ref().map(ValueSpan::to_string))],
+                condition: route.span.as_ref().map(ValueSpan::to_string),
                 direction: Some(match route.direction {
                     Direction::Forward => "ascending",
                     Direction::Backward => "descending",
@@ -155,7 +155,7 @@ fn reason(why: Why) -> &'static str {
     }
 }
 
-fn index(span: &Span) -> (String, Option<String>) {
+fn index(span: &ValueSpan) -> (String, Option<String>) {
     (span.path_text(), Some(span.to_string()))
 }
 

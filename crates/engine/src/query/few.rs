@@ -7,7 +7,7 @@
 //! nearly nothing.
 
 use dayfly_model::{Result, Timestamp};
-use dayfly_sql::run::{Sieve, Span};
+use dayfly_sql::run::{Sieve, ValueSpan};
 use dayfly_storage::{Bucket, Direction};
 
 use super::access::{Scope, Segments};
@@ -128,7 +128,7 @@ impl Chooser<'_> {
 
     /// Whether the partition that is meant has fewer items than a range has
     /// entries; or both have so many that it is better to be sure of an end.
-    pub(super) fn is_shorter(&self, range: &Span, segments: &Segments) -> Result<bool> {
+    pub(super) fn is_shorter(&self, range: &ValueSpan, segments: &Segments) -> Result<bool> {
         let Some(key) = self.key()? else { return Ok(false) };
         for limit in self.opened.limits.probes {
             if self.count_of(range, segments, limit)?.is_some() {
@@ -172,7 +172,12 @@ impl Chooser<'_> {
 
     /// How many entries of items that are alive a span has; `None`: not less than
     /// `limit`, or among too many of the dead.
-    fn count_of(&self, span: &Span, segments: &Segments, limit: usize) -> Result<Option<usize>> {
+    fn count_of(
+        &self,
+        span: &ValueSpan,
+        segments: &Segments,
+        limit: usize,
+    ) -> Result<Option<usize>> {
         let stretch = stretch(span);
         let looked_max = (limit * LOOKED_FACTOR) as u64;
         let mut count = 0;

@@ -16,7 +16,7 @@ use dayfly_model::Result;
 use dayfly_model::indexing::rules::VALUE_BYTES_MAX;
 use dayfly_model::partition_key::Component;
 use dayfly_model::value::{Type, Value, order};
-use dayfly_sql::run::{Fact, Finished, IndexStep, Page, Program, Sieve, Span};
+use dayfly_sql::run::{Fact, Finished, IndexStep, Page, Program, Sieve, ValueSpan};
 use dayfly_storage::{Bucket, Direction, KeyRange};
 
 use super::access::{Segments, load, next_alive};
@@ -61,7 +61,7 @@ pub(super) fn answer(
 /// What a filter is to an index.
 enum Filter {
     /// Nothing, or exactly a span.
-    Known(Option<Span>),
+    Known(Option<ValueSpan>),
     /// More than that.
     Other,
 }
@@ -90,7 +90,7 @@ struct Knower<'a, 'c> {
 }
 
 impl Knower<'_, '_> {
-    fn span(&self) -> Option<&Span> {
+    fn span(&self) -> Option<&ValueSpan> {
         match &self.filter {
             Filter::Known(span) => span.as_ref(),
             Filter::Other => None,
@@ -277,7 +277,7 @@ impl Knower<'_, '_> {
 
 impl Chooser<'_> {
     /// The entries of a span, if its path is indexed.
-    fn indexed(&self, span: &Span) -> Result<Option<Stretch>> {
+    fn indexed(&self, span: &ValueSpan) -> Result<Option<Stretch>> {
         Ok(self.is_indexed(&span.path)?.then(|| stretch(span)))
     }
 }

@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use dayfly_model::Result;
-use dayfly_sql::run::{Span, Steps};
+use dayfly_sql::run::{Steps, ValueSpan};
 use dayfly_storage::{Bucket, Direction};
 
 use super::access::{self, Scope, next_alive};
@@ -24,15 +24,15 @@ const CHUNK: usize = 64;
 #[derive(Clone, Debug)]
 pub(super) enum Set {
     /// Those with one value.
-    Point(Span),
+    Point(ValueSpan),
     /// Those with a value in a range.
-    Range(Span),
+    Range(ValueSpan),
     /// Those that are in all of them.
     All(Vec<Set>),
     /// Those that are in any of them.
     Any(Vec<Set>),
     /// Those of it that are in a partition, all of whose items have this value.
-    Within(Box<Set>, Span),
+    Within(Box<Set>, ValueSpan),
 }
 
 /// An item by its number.

@@ -9,14 +9,14 @@
 
 use dayfly_model::partition_key::{Component, PartitionKey, PartitionKeyDefinition};
 use dayfly_model::value::{Value, order};
-use dayfly_sql::run::{IndexStep, Sieve, Span};
+use dayfly_sql::run::{IndexStep, Sieve, ValueSpan};
 use dayfly_storage::KeyRange;
 
 /// Below this, no two integers are the same double: 2^53.
 const SAFE_MAX: f64 = 9_007_199_254_740_992.0;
 
 /// The values that all items have.
-pub(super) struct Said(Vec<Span>);
+pub(super) struct Said(Vec<ValueSpan>);
 
 impl Said {
     /// Nothing.
@@ -39,7 +39,7 @@ impl Said {
         };
         let said = definition.paths.iter().zip(&key.0).filter_map(|(path, component)| {
             let low = order::key(&value(component)?);
-            Some(Span {
+            Some(ValueSpan {
                 path: path.segments().iter().cloned().map(IndexStep::Name).collect(),
                 high: KeyRange::prefix(&low).end,
                 low,
@@ -56,7 +56,7 @@ impl Said {
     }
 
     /// The values.
-    pub(super) fn values(&self) -> &[Span] {
+    pub(super) fn values(&self) -> &[ValueSpan] {
         &self.0
     }
 
@@ -85,7 +85,7 @@ impl Said {
             Sieve::All => true,
             Sieve::Nothing => false,
             Sieve::Span(span) => {
-                let is_same = |said: &Span| {
+                let is_same = |said: &ValueSpan| {
                     span.is_point && (&span.path, &span.low) == (&said.path, &said.low)
                 };
                 self.0.iter().any(is_same)

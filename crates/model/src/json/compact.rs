@@ -21,13 +21,13 @@ use super::{DEPTH_MAX, whole};
 /// `drop`.
 pub(super) fn object(text: &str, drop: &[&str]) -> serde_json::Result<String> {
     let mut twice = false;
-    match read(text, drop, Keys::Distinct(&mut twice)) {
-        Err(_) if twice => read(text, drop, Keys::LastWins),
+    match read(text, drop, KeyRule::Distinct(&mut twice)) {
+        Err(_) if twice => read(text, drop, KeyRule::LastWins),
         outcome => outcome,
     }
 }
 
-fn read(text: &str, drop: &[&str], mut keys: Keys<'_>) -> serde_json::Result<String> {
+fn read(text: &str, drop: &[&str], mut keys: KeyRule<'_>) -> serde_json::Result<String> {
     let mut out = Vec::with_capacity(text.len());
     let mut input = serde_json::Deserializer::from_str(text);
     // The depth is counted here, to the level.
@@ -40,13 +40,13 @@ fn read(text: &str, drop: &[&str], mut keys: Keys<'_>) -> serde_json::Result<Str
 /// Whether a number is already spelled as it would be written.
 pub(super) fn is_number(text: &[u8]) -> bool {
     let mut out = Vec::new();
-    let write = Write { out: &mut out, keys: &mut Keys::LastWins, depth: 0, drop: &[] };
+    let write = Write { out: &mut out, keys: &mut KeyRule::LastWins, depth: 0, drop: &[] };
     let mut input = serde_json::Deserializer::from_slice(text);
     input.deserialize_any(write).and_then(|()| input.end()).is_ok() && out == text
 }
 
 /// What happens to keys that come twice.
-enum Keys<'k> {
+enum KeyRule<'k> {
     /// Stop, and say so here.
     Distinct(&'k mut bool),
     /// The last value takes the place of the first.
@@ -56,7 +56,7 @@ enum Keys<'k> {
 /// Writes the next value to `out`.
 struct Write<'w, 'k> {
     out: &'w mut Vec<u8>,
-    keys: &'w mut Keys<'k>,
+    keys: &'w mut KeyRule<'k>,
     /// How many objects and arrays are around the value.
     depth: usize,
     /// Properties of this object to leave out.
@@ -102,7 +102,7 @@ impl<'k> Write<'_, 'k> {
                 continue;
             }
             if !seen.is_first(&key) {
-                if let Keys::Distinct(twice) = self.keys {
+                if let KeyRule::Distinct(twice) = self.keys {
                     **twice = true;
                 }
                 return Err(de::Error::custom(format_args!("the key '{key}' is there twice")));
@@ -204,8 +204,8 @@ impl<'a> Visitor<'a> for Write<'_, '_> {
     fn visit_map<A: MapAccess<'a>>(mut self, map: A) -> Result<(), A::Error> {
         self.descend()?;
         match self.keys {
-            Keys::Distinct(_) => self.distinct_members(map),
-            Keys::LastWins => self.last_members(map),
+            KeyRule::Distinct(_) => self.distinct_members(map),
+            KeyRule::LastWins => self.last_members(map),
         }
     }
 }

@@ -15,7 +15,7 @@ mod part;
 use dayfly_model::value::{Number, Value};
 
 use self::moment::{MILLISECOND, Moment, Shown};
-use self::part::Part;
+use self::part::DatePart;
 use super::{Arguments, Body, Family, Setting};
 
 /// The functions of this family.
@@ -29,7 +29,7 @@ pub(super) const FUNCTIONS: &Family = &[
     ("DATETIMEPART", Body::Strict(|given| part_of(given).into())),
     ("DATETIMETOTICKS", Body::Strict(|given| to_ticks(given).into())),
     ("DATETIMETOTIMESTAMP", Body::Strict(|given| to_timestamp(given).into())),
-    ("DAY", Body::Strict(|given| shorthand(Part::Day, given).into())),
+    ("DAY", Body::Strict(|given| shorthand(DatePart::Day, given).into())),
     ("GETCURRENTDATETIME", Body::Set(|setting, _| current_text(setting).into())),
     ("GETCURRENTDATETIMESTATIC", Body::Set(|setting, _| current_text(setting).into())),
     ("GETCURRENTTICKS", Body::Set(|setting, _| current_ticks(setting).into())),
@@ -37,11 +37,11 @@ pub(super) const FUNCTIONS: &Family = &[
     ("GETCURRENTTIMESTAMP", Body::Set(|setting, _| current_timestamp(setting).into())),
     ("GETCURRENTTIMESTAMPSTATIC", Body::Set(|setting, _| current_timestamp(setting).into())),
     ("IS_DATETIME", Body::Seeing(|given| moment(given, 0).is_some().into())),
-    ("MONTH", Body::Strict(|given| shorthand(Part::Month, given).into())),
+    ("MONTH", Body::Strict(|given| shorthand(DatePart::Month, given).into())),
     ("NOW", Body::Set(|setting, given| now(setting, given).into())),
     ("TICKSTODATETIME", Body::Strict(|given| of_ticks(given).into())),
     ("TIMESTAMPTODATETIME", Body::Strict(|given| of_timestamp(given).into())),
-    ("YEAR", Body::Strict(|given| shorthand(Part::Year, given).into())),
+    ("YEAR", Body::Strict(|given| shorthand(DatePart::Year, given).into())),
 ];
 
 /// The first moment that is counted with or from: Windows counts from here.
@@ -92,7 +92,7 @@ fn part_of(given: &Arguments<'_>) -> Option<i64> {
     Some(part(given, 0)?.of(counted(given, 1)?))
 }
 
-fn shorthand(part: Part, given: &Arguments<'_>) -> Option<i64> {
+fn shorthand(part: DatePart, given: &Arguments<'_>) -> Option<i64> {
     Some(part.of(counted(given, 0)?))
 }
 
@@ -146,8 +146,8 @@ fn counted(given: &Arguments<'_>, place: usize) -> Option<Moment> {
     moment(given, place).filter(|moment| *moment >= first)
 }
 
-fn part(given: &Arguments<'_>, place: usize) -> Option<Part> {
-    Part::read(given.get(place)?.as_str()?)
+fn part(given: &Arguments<'_>, place: usize) -> Option<DatePart> {
+    DatePart::read(given.get(place)?.as_str()?)
 }
 
 fn integer(given: &Arguments<'_>, place: usize) -> Option<i64> {

@@ -18,11 +18,11 @@
 /// A pattern, read once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Like {
-    parts: Vec<Part>,
+    parts: Vec<LikePart>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Part {
+enum LikePart {
     /// This character.
     One(char),
     /// Any character.
@@ -43,7 +43,7 @@ impl Like {
         while let Some((first, after)) = rest.split_first() {
             let set = if first.is('[') { set(after) } else { None };
             let (part, after) = set.unwrap_or_else(|| (first.part(), after));
-            if part != Part::Run || parts.last() != Some(&Part::Run) {
+            if part != LikePart::Run || parts.last() != Some(&LikePart::Run) {
                 parts.push(part);
             }
             rest = after;
@@ -58,7 +58,7 @@ impl Like {
         loop {
             let here = rest.clone();
             match (parts.split_first(), rest.next()) {
-                (Some((Part::Run, after)), _) => {
+                (Some((LikePart::Run, after)), _) => {
                     (parts, rest) = (after, here);
                     again = Some((parts, rest.clone()));
                 }
@@ -77,21 +77,21 @@ impl Like {
 
     /// The one text that is like the pattern, if it has no wildcards.
     pub(crate) fn literal(&self) -> Option<String> {
-        self.parts.iter().map(Part::literal).collect()
+        self.parts.iter().map(LikePart::literal).collect()
     }
 
     /// What all texts start with that are like the pattern.
     pub(crate) fn prefix(&self) -> String {
-        self.parts.iter().map_while(Part::literal).collect()
+        self.parts.iter().map_while(LikePart::literal).collect()
     }
 }
 
-impl Part {
+impl LikePart {
     fn takes(&self, character: char) -> bool {
         match self {
-            Part::One(known) => *known == character,
-            Part::Any | Part::Run => true,
-            Part::Set { ranges, negated } => {
+            LikePart::One(known) => *known == character,
+            LikePart::Any | LikePart::Run => true,
+            LikePart::Set { ranges, negated } => {
                 ranges.iter().any(|(from, to)| (*from..=*to).contains(&character)) != *negated
             }
         }
@@ -99,7 +99,7 @@ impl Part {
 
     fn literal(&self) -> Option<char> {
         match self {
-            Part::One(character) => Some(*character),
+            LikePart::One(character) => Some(*character),
             _ => None,
         }
     }
@@ -118,11 +118,11 @@ impl Written {
         self.character == special && !self.escaped
     }
 
-    fn part(self) -> Part {
+    fn part(self) -> LikePart {
         match self.character {
-            '%' if !self.escaped => Part::Run,
-            '_' if !self.escaped => Part::Any,
-            character => Part::One(character),
+            '%' if !self.escaped => LikePart::Run,
+            '_' if !self.escaped => LikePart::Any,
+            character => LikePart::One(character),
         }
     }
 }
@@ -142,7 +142,7 @@ fn unescaped(pattern: &str, escape: Option<char>) -> Option<Vec<Written>> {
 
 /// The set after an opening bracket, and what comes after it; `None` if it is
 /// not closed or has nothing in it.
-fn set(after_bracket: &[Written]) -> Option<(Part, &[Written])> {
+fn set(after_bracket: &[Written]) -> Option<(LikePart, &[Written])> {
     let (negated, inside) = match after_bracket.split_first() {
         Some((first, inside)) if first.is('^') => (true, inside),
         _ => (false, after_bracket),
@@ -150,8 +150,8 @@ fn set(after_bracket: &[Written]) -> Option<(Part, &[Written])> {
     let length = inside.iter().position(|written| written.is(']')).filter(|length| *length > 0)?;
     let (inside, after) = inside.split_at_checked(length)?;
     let part = match (ranges(inside).as_slice(), negated) {
-        ([(from, to)], false) if from == to => Part::One(*from),
-        (ranges, negated) => Part::Set { ranges: ranges.to_vec(), negated },
+        ([(from, to)], false) if from == to => LikePart::One(*from),
+        (ranges, negated) => LikePart::Set { ranges: ranges.to_vec(), negated },
     };
     Some((part, after.get(1..)?))
 }

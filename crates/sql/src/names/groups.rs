@@ -12,7 +12,7 @@ use super::{Findings, name_of};
 use crate::error::quoted;
 use crate::functions::signature::{Sort, signature};
 use crate::tree::{
-    Access, Call, Collection, Expr, ExprKind, Literal, Projection, Query, Source, Span, Step,
+    Access, Call, Collection, Expr, ExprKind, Literal, Projection, Query, Source, SourceStep, Span,
 };
 use crate::walk;
 
@@ -62,7 +62,7 @@ pub(super) fn check(query: &Query, over_items: bool, findings: &mut Findings<'_>
     }
     let grouped =
         !query.group_by.is_empty() || walk::selected(&query.projection).any(has_aggregate);
-    let mut groups = Groups::of(query);
+    let mut groups = SameInGroup::of(query);
     if let Some(order_by) = query.order_by.as_ref().filter(|_| !query.group_by.is_empty())
         && !walk::sort_keys(query).all(|key| groups.is_key(meant(query, key).clone()))
     {
@@ -100,7 +100,7 @@ fn has_subquery(expr: &Expr) -> bool {
 }
 
 /// What is the same for all rows of a group.
-struct Groups<'q> {
+struct SameInGroup<'q> {
     /// The names of which each row has a value of its own.
     own: Vec<&'q str>,
     /// The groups' expressions, as text that is the same for the same meaning.
@@ -111,10 +111,10 @@ struct Groups<'q> {
     inside: bool,
 }
 
-impl<'q> Groups<'q> {
+impl<'q> SameInGroup<'q> {
     fn of(query: &'q Query) -> Self {
         let keys: Vec<Expr> = query.group_by.iter().cloned().map(normal).collect();
-        Groups {
+        SameInGroup {
             own: query.sources.iter().filter_map(name_of).collect(),
             lengths: keys.iter().map(length_of).collect(),
             keys: keys.iter().map(ToString::to_string).collect(),
@@ -240,11 +240,13 @@ fn differs(expr: &Expr, findings: &mut Findings<'_>) {
     findings.add("SC2102", message, expr.span);
 }
 
-fn access(step: &Step) -> Access {
+fn access(step: &SourceStep) -> Access {
     let literal = match step {
-        Step::Member(name) => return Access::Member(name.clone()),
-        Step::Property(name) => Literal::String(name.clone()),
-        Step::Index(index) => Literal::Number(i64::try_from(*index).unwrap_or(i64::MAX).into()),
+        SourceStep::Member(name) => return Access::Member(name.clone()),
+        SourceStep::Property(name) => Literal::String(name.clone()),
+        SourceStep::Index(index) => {
+            Literal::Number(i64::try_from(*index).unwrap_or(i64::MAX).into())
+        }
     };
     Access::Index(Expr::new(ExprKind::Literal(literal), Span::default()))
 }

@@ -9,7 +9,7 @@
 
 use super::{item_names, name_of};
 use crate::tree::{
-    Access, Binding, Collection, Expr, ExprKind, Literal, Projection, Query, Source, Step,
+    Access, Binding, Collection, Expr, ExprKind, Literal, Projection, Query, Source, SourceStep,
 };
 
 /// What is at a path.
@@ -23,12 +23,12 @@ pub(super) enum Stands {
 
 /// The names that a place of a query sees.
 #[derive(Clone, Copy)]
-struct Scope<'s, 'q> {
+struct VisibleNames<'s, 'q> {
     query: &'q Query,
     /// Of so many of its sources.
     seen: usize,
     /// And those that a query around it sees.
-    outer: Option<&'s Scope<'s, 'q>>,
+    outer: Option<&'s VisibleNames<'s, 'q>>,
 }
 
 /// A step of a path.
@@ -39,21 +39,21 @@ enum To<'q> {
     Element,
 }
 
-type Steps<'q> = Vec<To<'q>>;
+type NamePath<'q> = Vec<To<'q>>;
 
 /// What a key of a query stands for; `None`: no path.
 pub(super) fn stands_for(query: &Query, key: &Expr) -> Option<Stands> {
-    let scope = Scope { query, seen: query.sources.len(), outer: None };
+    let scope = VisibleNames { query, seen: query.sources.len(), outer: None };
     scope.expr(key, Vec::new())
 }
 
-impl<'q> Scope<'_, 'q> {
+impl<'q> VisibleNames<'_, 'q> {
     /// What is at `steps` in the value of an expression.
-    fn expr(&self, expr: &'q Expr, steps: Steps<'q>) -> Option<Stands> {
+    fn expr(&self, expr: &'q Expr, steps: NamePath<'q>) -> Option<Stands> {
         match &expr.kind {
             ExprKind::Identifier(name) => self.name(name, steps),
             ExprKind::Path(of, own) => {
-                let own: Option<Steps<'q>> = own.iter().map(access).collect();
+                let own: Option<NamePath<'q>> = own.iter().map(access).collect();
                 self.expr(of, [own?, steps].concat())
             }
             ExprKind::Object(members) => {
@@ -65,7 +65,7 @@ impl<'q> Scope<'_, 'q> {
         }
     }
 
-    fn name(&self, name: &str, steps: Steps<'q>) -> Option<Stands> {
+    fn name(&self, name: &str, steps: NamePath<'q>) -> Option<Stands> {
         let mut sources = self.query.sources.iter().enumerate().take(self.seen);
         let named = sources.rfind(|(_, source)| name_of(source) == Some(name));
         match (named, self.outer) {
@@ -76,17 +76,17 @@ impl<'q> Scope<'_, 'q> {
         }
     }
 
-    fn source(&self, number: usize, source: &'q Source, steps: Steps<'q>) -> Option<Stands> {
+    fn source(&self, number: usize, source: &'q Source, steps: NamePath<'q>) -> Option<Stands> {
         let each = matches!(source.binding, Binding::Each(_));
-        let element: Steps<'q> = if each { vec![To::Element] } else { Vec::new() };
-        let before = Scope { seen: number, ..*self };
+        let element: NamePath<'q> = if each { vec![To::Element] } else { Vec::new() };
+        let before = VisibleNames { seen: number, ..*self };
         let found = match &source.collection {
             Collection::Path { root, steps: own } => {
-                let own: Steps<'q> = own.iter().map(step).collect();
+                let own: NamePath<'q> = own.iter().map(step).collect();
                 before.name(root, [own, element, steps].concat())
             }
             Collection::Subquery(query) => {
-                let inner = Scope { query, seen: query.sources.len(), outer: Some(&before) };
+                let inner = VisibleNames { query, seen: query.sources.len(), outer: Some(&before) };
                 inner.selected([element, steps].concat())
             }
             Collection::Call(_) => None,
@@ -95,7 +95,7 @@ impl<'q> Scope<'_, 'q> {
     }
 
     /// What is at `steps` in a row.
-    fn selected(&self, steps: Steps<'q>) -> Option<Stands> {
+    fn selected(&self, steps: NamePath<'q>) -> Option<Stands> {
         match &self.query.projection {
             Projection::All(_) => self.source(0, self.query.sources.first()?, steps),
             Projection::Value(item) => self.expr(&item.expr, steps),
@@ -121,9 +121,9 @@ fn access(access: &Access) -> Option<To<'_>> {
     }
 }
 
-fn step(step: &Step) -> To<'_> {
+fn step(step: &SourceStep) -> To<'_> {
     match step {
-        Step::Member(name) | Step::Property(name) => To::Property(name),
-        Step::Index(_) => To::Element,
+        SourceStep::Member(name) | SourceStep::Property(name) => To::Property(name),
+        SourceStep::Index(_) => To::Element,
     }
 }

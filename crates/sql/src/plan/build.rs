@@ -1,7 +1,7 @@
 //! Small trees, for rewritten queries.
 
 use crate::tree::{
-    Access, Amount, Call, Count, Expr, ExprKind, Item, Literal, Number, Operator, Span,
+    Access, Amount, Call, Count, Expr, ExprKind, Literal, Number, Operator, SelectItem, Span,
 };
 
 /// Stands for the filter with which a client goes on after what it has. In
@@ -39,8 +39,8 @@ pub(super) fn call(name: &str, arguments: Vec<Expr>) -> Expr {
     at(ExprKind::Call(Box::new(Call { udf: false, name, arguments, name_span, span })))
 }
 
-pub(super) fn item(expr: Expr, alias: &str) -> Item {
-    Item { expr, alias: Some(alias.to_owned()) }
+pub(super) fn item(expr: Expr, alias: &str) -> SelectItem {
+    SelectItem { expr, alias: Some(alias.to_owned()) }
 }
 
 /// `left AND right`, if there is a left.

@@ -13,8 +13,8 @@ use crate::error::SyntaxError;
 use crate::names::ranking;
 use crate::print::{expr_in_lines, query_in_lines};
 use crate::tree::{
-    Call, Direction, Expr, ExprKind, Number, Operator, OrderBy, Page, Projection, Query, SortKey,
-    Span,
+    Call, Direction, Expr, ExprKind, Number, OffsetLimit, Operator, OrderBy, Projection, Query,
+    SortKey, Span,
 };
 
 /// Fewer rows than this of each ranking are not worth fusing.
@@ -208,7 +208,7 @@ struct Parts<'q> {
 impl Parts<'_> {
     fn cut(&self) -> Query {
         let top = self.rows.filter(|_| !self.paged).map(build::count);
-        let page = self.rows.filter(|_| self.paged).map(|rows| Page {
+        let page = self.rows.filter(|_| self.paged).map(|rows| OffsetLimit {
             offset: build::count(0),
             limit: build::count(rows),
             span: Span::default(),

@@ -21,8 +21,8 @@ use crate::functions::signature::signature;
 use crate::names::{self, has_aggregate, is_aggregate, item_names, meant, name_of, normal};
 use crate::print::{expr_in_lines, query_in_lines};
 use crate::tree::{
-    Binding, Call, Collection, Direction, Expr, ExprKind, Item, Literal, OrderBy, Page, Projection,
-    Query, SortKey, Span,
+    Binding, Call, Collection, Direction, Expr, ExprKind, Literal, OffsetLimit, OrderBy,
+    Projection, Query, SelectItem, SortKey, Span,
 };
 use crate::walk;
 
@@ -77,8 +77,11 @@ fn cut(sent: &mut Query, counts: &Counts, info: &mut QueryInfo, merged: bool, on
         info.limit = None;
     } else if let Some((offset, limit)) = counts.page {
         let all = offset.saturating_add(limit);
-        sent.page =
-            Some(Page { offset: build::count(0), limit: build::count(all), span: Span::default() });
+        sent.page = Some(OffsetLimit {
+            offset: build::count(0),
+            limit: build::count(all),
+            span: Span::default(),
+        });
     }
 }
 
@@ -128,7 +131,7 @@ fn group(sent: &mut Query, query: &Query, info: &mut QueryInfo) -> Result<(), Sy
     info.group_by_expressions = query.group_by.iter().map(expr_in_lines).collect();
     sent.projection = match &query.projection {
         Projection::Value(_) if query.group_by.is_empty() => {
-            Projection::Value(Item { expr: payload, alias: None })
+            Projection::Value(SelectItem { expr: payload, alias: None })
         }
         _ if query.group_by.is_empty() => Projection::Items(vec![item(payload, "payload")]),
         _ => Projection::Items(vec![
@@ -140,7 +143,7 @@ fn group(sent: &mut Query, query: &Query, info: &mut QueryInfo) -> Result<(), Sy
 }
 
 /// The properties of a row, each as it can be merged.
-fn named(items: &[Item], info: &mut QueryInfo) -> Result<Expr, SyntaxError> {
+fn named(items: &[SelectItem], info: &mut QueryInfo) -> Result<Expr, SyntaxError> {
     let mut members = Vec::with_capacity(items.len());
     let names = item_names(items);
     if let Some(again) = repeated(&names) {
@@ -279,8 +282,8 @@ fn selects(query: &Query, keys: &[Expr]) -> bool {
 }
 
 /// `c._rid`, which decides between rows with equal keys.
-pub(super) fn rid(query: &Query) -> Result<Item, SyntaxError> {
-    Ok(Item { expr: build::member(first_source(query)?, "_rid"), alias: None })
+pub(super) fn rid(query: &Query) -> Result<SelectItem, SyntaxError> {
+    Ok(SelectItem { expr: build::member(first_source(query)?, "_rid"), alias: None })
 }
 
 /// What stands for the `_rid` of a group, which clients want to be a text: the first of

@@ -25,7 +25,7 @@ use dayfly_model::value::Value;
 use super::constant::Constants;
 use crate::request::Parameters;
 use crate::tree::{
-    Access, Binding, Call, Collection, Expr, ExprKind, Operator, Query, Sign, Source, Step,
+    Access, Binding, Call, Collection, Expr, ExprKind, Operator, Query, Sign, Source, SourceStep,
 };
 
 /// A filter that names more keys than this is not routed by.
@@ -60,7 +60,7 @@ pub fn routing(
     definition: &PartitionKeyDefinition,
 ) -> Routing {
     let Some(source) = query.sources.first() else { return Routing::Nothing };
-    let reader = Reader {
+    let reader = RouteReader {
         alias: crate::names::name_of(source),
         base: base_of(source),
         constants: Constants::new(parameters),
@@ -144,8 +144,8 @@ fn base_of(source: &Source) -> Option<Vec<&str>> {
         return None;
     }
     let names = steps.iter().map(|step| match step {
-        Step::Member(name) | Step::Property(name) => Some(name.as_str()),
-        Step::Index(_) => None,
+        SourceStep::Member(name) | SourceStep::Property(name) => Some(name.as_str()),
+        SourceStep::Index(_) => None,
     });
     names.collect()
 }
@@ -155,14 +155,14 @@ type Pattern = Vec<Option<Component>>;
 /// Any of these.
 type Set = Vec<Pattern>;
 
-struct Reader<'a> {
+struct RouteReader<'a> {
     alias: Option<&'a str>,
     base: Option<Vec<&'a str>>,
     constants: Constants<'a>,
     definition: &'a PartitionKeyDefinition,
 }
 
-impl Reader<'_> {
+impl RouteReader<'_> {
     fn everything(&self) -> Set {
         vec![vec![None; self.definition.paths.len()]]
     }

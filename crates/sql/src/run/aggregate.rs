@@ -17,7 +17,7 @@ use super::budget::Run;
 
 /// What is made of the values of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum AggregateKind {
     Average,
     Count,
     CountIf,
@@ -28,18 +28,18 @@ pub(crate) enum Kind {
     Sum,
 }
 
-impl Kind {
+impl AggregateKind {
     /// The aggregate of this name, in any case.
-    pub(crate) fn of(name: &str) -> Option<Kind> {
+    pub(crate) fn of(name: &str) -> Option<AggregateKind> {
         Some(match name.to_ascii_uppercase().as_str() {
-            "AVG" => Kind::Average,
-            "COUNT" => Kind::Count,
-            "COUNTIF" => Kind::CountIf,
-            "MAKELIST" => Kind::MakeList,
-            "MAKESET" => Kind::MakeSet,
-            "MAX" => Kind::Maximum,
-            "MIN" => Kind::Minimum,
-            "SUM" => Kind::Sum,
+            "AVG" => AggregateKind::Average,
+            "COUNT" => AggregateKind::Count,
+            "COUNTIF" => AggregateKind::CountIf,
+            "MAKELIST" => AggregateKind::MakeList,
+            "MAKESET" => AggregateKind::MakeSet,
+            "MAX" => AggregateKind::Maximum,
+            "MIN" => AggregateKind::Minimum,
+            "SUM" => AggregateKind::Sum,
             _ => return None,
         })
     }
@@ -61,16 +61,16 @@ pub(super) enum Tally {
 }
 
 impl Tally {
-    pub(super) fn new(kind: Kind) -> Tally {
+    pub(super) fn new(kind: AggregateKind) -> Tally {
         match kind {
-            Kind::Average => Tally::Average(Some((0.0, 0))),
-            Kind::Count => Tally::Count(0),
-            Kind::CountIf => Tally::CountIf(0),
-            Kind::MakeList => Tally::List(Vec::new()),
-            Kind::MakeSet => Tally::Set(Vec::new(), HashSet::new()),
-            Kind::Maximum => Tally::Extreme(Ordering::Greater, Some(Value::Undefined)),
-            Kind::Minimum => Tally::Extreme(Ordering::Less, Some(Value::Undefined)),
-            Kind::Sum => Tally::Sum(Some(0.0)),
+            AggregateKind::Average => Tally::Average(Some((0.0, 0))),
+            AggregateKind::Count => Tally::Count(0),
+            AggregateKind::CountIf => Tally::CountIf(0),
+            AggregateKind::MakeList => Tally::List(Vec::new()),
+            AggregateKind::MakeSet => Tally::Set(Vec::new(), HashSet::new()),
+            AggregateKind::Maximum => Tally::Extreme(Ordering::Greater, Some(Value::Undefined)),
+            AggregateKind::Minimum => Tally::Extreme(Ordering::Less, Some(Value::Undefined)),
+            AggregateKind::Sum => Tally::Sum(Some(0.0)),
         }
     }
 
@@ -164,7 +164,7 @@ impl Groups {
     pub(super) fn find(
         &mut self,
         keys: Vec<Value>,
-        kinds: &[Kind],
+        kinds: &[AggregateKind],
         run: &Run<'_>,
     ) -> Result<(Option<&mut Group>, usize)> {
         let mut key = Vec::new();
@@ -181,11 +181,11 @@ impl Groups {
     }
 
     /// The one group of a query that has no keys.
-    pub(super) fn start(&mut self, kinds: &[Kind]) {
+    pub(super) fn start(&mut self, kinds: &[AggregateKind]) {
         self.add(Vec::new(), Vec::new(), kinds);
     }
 
-    fn add(&mut self, key: Vec<u8>, keys: Vec<Value>, kinds: &[Kind]) {
+    fn add(&mut self, key: Vec<u8>, keys: Vec<Value>, kinds: &[AggregateKind]) {
         self.known.insert(key, self.groups.len());
         let tallies = kinds.iter().map(|kind| Tally::new(*kind)).collect();
         self.groups.push(Group { keys, tallies });

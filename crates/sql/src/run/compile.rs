@@ -12,12 +12,12 @@ use std::collections::HashSet;
 use dayfly_model::value::{Value, order};
 use dayfly_model::{Error, Result, Timestamp};
 
-use super::aggregate::Kind;
+use super::aggregate::AggregateKind;
 use super::budget::{Free, Run, Steps, refused};
 use super::computed::{Computed, Property};
 use super::evaluate::Scope;
-use super::extract::{Fields, Step};
-use super::program::{Code, OrderKey, Program, Select, Source};
+use super::extract::{FieldStep, Fields};
+use super::program::{Code, OrderKey, Program, RowSource, Select};
 use super::sieve::IndexStep;
 use super::stage;
 use crate::functions::signature::signature;
@@ -92,7 +92,7 @@ fn amount(count: &Count, parameters: &Parameters, clause: &str) -> Result<u64> {
 struct Selected {
     projection: Code,
     group_by: Vec<Code>,
-    aggregates: Vec<(Kind, Code)>,
+    aggregates: Vec<(AggregateKind, Code)>,
     order: Vec<OrderKey>,
 }
 
@@ -131,7 +131,7 @@ pub(super) struct Compiler<'q> {
 struct Grouping {
     keys: Vec<Expr>,
     codes: Vec<Code>,
-    aggregates: Vec<(Kind, Code)>,
+    aggregates: Vec<(AggregateKind, Code)>,
     /// The names that rows see, and how many variables they have.
     names: Vec<(String, Meaning)>,
     depth: usize,
@@ -159,7 +159,7 @@ impl<'q> Compiler<'q> {
         let mut compiler = Compiler::new(&NO_PARAMETERS, computed);
         let mut fields = Vec::with_capacity(names.len());
         for name in names {
-            match compiler.field(Seen::Whole, vec![Step::Name((*name).to_owned())])? {
+            match compiler.field(Seen::Whole, vec![FieldStep::Name((*name).to_owned())])? {
                 Code::Field(field) => fields.push(field),
                 _ => return Err(lost()),
             }
@@ -245,14 +245,14 @@ impl<'q> Compiler<'q> {
     }
 
     /// Compiles a member of FROM. The container itself makes no rows.
-    fn source(&mut self, source: &'q tree::Source) -> Result<Option<Source>> {
+    fn source(&mut self, source: &'q tree::Source) -> Result<Option<RowSource>> {
         let each = matches!(source.binding, Binding::Each(_));
         let name = name_of(source).map(ToOwned::to_owned);
         let (bound, meaning) = match &source.collection {
             Collection::Path { root, steps } => {
                 // A name that nothing has stands for the container.
                 let root = self.meaning(root).cloned().unwrap_or(Meaning::Item(Seen::Whole));
-                let path: Vec<Step> = steps.iter().map(step).collect();
+                let path: Vec<FieldStep> = steps.iter().map(step).collect();
                 match root {
                     Meaning::Item(seen) => self.item_source(seen, path, each)?,
                     Meaning::Variable(level) => {
@@ -264,7 +264,8 @@ impl<'q> Compiler<'q> {
             Collection::Subquery(query) => {
                 let (select, _) = self.select(query)?;
                 let select = Box::new(select);
-                let rows = if each { Source::RowElements(select) } else { Source::Rows(select) };
+                let rows =
+                    if each { RowSource::RowElements(select) } else { RowSource::Rows(select) };
                 (Some(rows), Meaning::Variable(self.depth))
             }
             Collection::Call(call) => {
@@ -311,9 +312,9 @@ impl<'q> Compiler<'q> {
     fn item_source(
         &mut self,
         seen: Seen,
-        path: Vec<Step>,
+        path: Vec<FieldStep>,
         each: bool,
-    ) -> Result<(Option<Source>, Meaning)> {
+    ) -> Result<(Option<RowSource>, Meaning)> {
         if path.is_empty() && !each {
             return Ok((None, Meaning::Item(seen)));
         }
@@ -325,7 +326,7 @@ impl<'q> Compiler<'q> {
         self.names.iter().rev().find(|(known, _)| known == name).map(|(_, meaning)| meaning)
     }
 
-    fn field(&mut self, seen: Seen, path: Vec<Step>) -> Result<Code> {
+    fn field(&mut self, seen: Seen, path: Vec<FieldStep>) -> Result<Code> {
         if path.is_empty() || self.is_hidden(seen, &path) {
             self.fields.whole = true;
             return Ok(through(Code::Whole, path));
@@ -340,16 +341,16 @@ impl<'q> Compiler<'q> {
     }
 
     /// The computed property that a path leads to.
-    fn computed_at(&self, path: &[Step]) -> Option<&'q Property> {
+    fn computed_at(&self, path: &[FieldStep]) -> Option<&'q Property> {
         match path.first()? {
-            Step::Name(name) => self.computed.find(name),
-            Step::Place(_) => None,
+            FieldStep::Name(name) => self.computed.find(name),
+            FieldStep::Place(_) => None,
         }
     }
 
     /// Whether a path leads to what is stored under the name of a computed property:
     /// no field has that.
-    fn is_hidden(&self, seen: Seen, path: &[Step]) -> bool {
+    fn is_hidden(&self, seen: Seen, path: &[FieldStep]) -> bool {
         seen == Seen::Stored && self.computed_at(path).is_some()
     }
 
@@ -544,20 +545,20 @@ impl<'q> Compiler<'q> {
     }
 
     /// The path in an item that an expression stands for.
-    fn item_path(&self, expr: &Expr) -> Option<Vec<Step>> {
+    fn item_path(&self, expr: &Expr) -> Option<Vec<FieldStep>> {
         let (of, steps) = match &expr.kind {
             ExprKind::Path(of, steps) => (of.as_ref(), steps.as_slice()),
             _ => (expr, [].as_slice()),
         };
         let seen = self.item_name(of)?;
-        let path: Option<Vec<Step>> = steps.iter().map(|access| self.fixed(access)).collect();
+        let path: Option<Vec<FieldStep>> = steps.iter().map(|access| self.fixed(access)).collect();
         path.filter(|path| !self.is_hidden(seen, path))
     }
 
     /// A step that is the same for all items.
-    fn fixed(&self, access: &Access) -> Option<Step> {
+    fn fixed(&self, access: &Access) -> Option<FieldStep> {
         let index = match access {
-            Access::Member(name) => return Some(Step::Name(name.clone())),
+            Access::Member(name) => return Some(FieldStep::Name(name.clone())),
             Access::Index(index) => index,
         };
         let value = match &index.kind {
@@ -566,8 +567,8 @@ impl<'q> Compiler<'q> {
             _ => return None,
         };
         match value {
-            Value::String(name) => Some(Step::Name(name)),
-            value => value.as_integer().and_then(|n| usize::try_from(n).ok()).map(Step::Place),
+            Value::String(name) => Some(FieldStep::Name(name)),
+            value => value.as_integer().and_then(|n| usize::try_from(n).ok()).map(FieldStep::Place),
         }
     }
 
@@ -616,7 +617,7 @@ impl<'q> Compiler<'q> {
             return Ok(Some(Code::Key(key)));
         }
         match &expr.kind {
-            ExprKind::Call(call) if !call.udf => match Kind::of(&call.name) {
+            ExprKind::Call(call) if !call.udf => match AggregateKind::of(&call.name) {
                 Some(kind) => self.aggregate(kind, &call.arguments).map(Some),
                 None => Ok(None),
             },
@@ -651,7 +652,7 @@ impl<'q> Compiler<'q> {
         }
     }
 
-    fn aggregate(&mut self, kind: Kind, arguments: &'q [Expr]) -> Result<Code> {
+    fn aggregate(&mut self, kind: AggregateKind, arguments: &'q [Expr]) -> Result<Code> {
         let [argument] = arguments else {
             return Err(refused("An aggregate function requires 1 argument(s)."));
         };
@@ -680,14 +681,18 @@ fn lost() -> Error {
     Error::new(dayfly_model::ErrorKind::Internal, "A query lost its way in the compiler.")
 }
 
-fn bind(code: Code, each: bool) -> Source {
-    if each { Source::Elements(code) } else { Source::Value(code) }
+fn bind(code: Code, each: bool) -> RowSource {
+    if each { RowSource::Elements(code) } else { RowSource::Value(code) }
 }
 
-fn step(step: &tree::Step) -> Step {
+fn step(step: &tree::SourceStep) -> FieldStep {
     match step {
-        tree::Step::Member(name) | tree::Step::Property(name) => Step::Name(name.clone()),
-        tree::Step::Index(place) => Step::Place(usize::try_from(*place).unwrap_or(usize::MAX)),
+        tree::SourceStep::Member(name) | tree::SourceStep::Property(name) => {
+            FieldStep::Name(name.clone())
+        }
+        tree::SourceStep::Index(place) => {
+            FieldStep::Place(usize::try_from(*place).unwrap_or(usize::MAX))
+        }
     }
 }
 
@@ -704,26 +709,26 @@ fn all_of(mut filters: Vec<Code>) -> Option<Code> {
 }
 
 /// A step as an index has it: all elements of an array are one there.
-fn index_step(step: &Step) -> IndexStep {
+fn index_step(step: &FieldStep) -> IndexStep {
     match step {
-        Step::Name(name) => IndexStep::Name(name.clone()),
-        Step::Place(_) => IndexStep::Items,
+        FieldStep::Name(name) => IndexStep::Name(name.clone()),
+        FieldStep::Place(_) => IndexStep::Items,
     }
 }
 
 /// A way that goes through properties only.
-fn names_of(steps: &[Step]) -> Option<Vec<String>> {
-    let name = |step: &Step| match step {
-        Step::Name(name) => Some(name.clone()),
-        Step::Place(_) => None,
+fn names_of(steps: &[FieldStep]) -> Option<Vec<String>> {
+    let name = |step: &FieldStep| match step {
+        FieldStep::Name(name) => Some(name.clone()),
+        FieldStep::Place(_) => None,
     };
     steps.iter().map(name).collect()
 }
 
-fn through(code: Code, path: Vec<Step>) -> Code {
+fn through(code: Code, path: Vec<FieldStep>) -> Code {
     path.into_iter().fold(code, |code, step| match step {
-        Step::Name(name) => Code::Property(Box::new(code), name),
-        Step::Place(place) => Code::Element(Box::new(code), place),
+        FieldStep::Name(name) => Code::Property(Box::new(code), name),
+        FieldStep::Place(place) => Code::Element(Box::new(code), place),
     })
 }
 

@@ -36,7 +36,7 @@ pub(super) struct Distinct {
     paged: bool,
     /// The first place of each row, by what it is.
     places: HashMap<Vec<u8>, SortPlace>,
-    rows: BTreeMap<SortPlace, Row>,
+    rows: BTreeMap<SortPlace, DistinctRow>,
     /// How many bytes the page has with all of them.
     bytes: usize,
     /// Whether some were left out.
@@ -45,7 +45,7 @@ pub(super) struct Distinct {
     given: HashSet<Vec<u8>>,
 }
 
-struct Row {
+struct DistinctRow {
     key: Vec<u8>,
     text: Vec<u8>,
 }
@@ -99,7 +99,7 @@ impl Distinct {
         let mut text = Vec::new();
         program.select.projection.write(row, &mut text)?;
         row.run.pass(text.len())?;
-        let found = Row { key, text };
+        let found = DistinctRow { key, text };
         row.run.keep(found.kept(&place))?;
         self.bytes += found.text.len() + 1;
         self.places.insert(found.key.clone(), place.clone());
@@ -190,7 +190,7 @@ impl Distinct {
     }
 }
 
-impl Row {
+impl DistinctRow {
     /// How many bytes are kept for it, about.
     fn kept(&self, place: &SortPlace) -> usize {
         2 * kept(&self.key) + kept(&self.text) + 2 * place.0.len()

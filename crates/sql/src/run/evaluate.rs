@@ -14,7 +14,7 @@ use dayfly_model::value::{Value, order, read};
 use super::Item;
 use super::aggregate::GroupValues;
 use super::budget::{Run, refused, too_large};
-use super::extract::{Computed, Fields, damaged};
+use super::extract::{ComputedField, Fields, damaged};
 use super::operators::{and, binary, compared, unary};
 use super::program::Code;
 use crate::functions::{Body, Like, size};
@@ -44,7 +44,7 @@ impl<'a> Loaded<'a> {
     }
 
     /// Adds the fields of a computed property.
-    pub(super) fn compute(&mut self, computed: &Computed, run: &Run<'_>) -> Result<()> {
+    pub(super) fn compute(&mut self, computed: &ComputedField, run: &Run<'_>) -> Result<()> {
         let scope = Scope { run, item: Some(self), bound: None, group: None };
         let value = computed.code.eval(&scope)?.into_owned();
         computed.take(&storable(value), &mut self.fields);

@@ -21,7 +21,7 @@ use super::{Item, SYSTEM_PROPERTIES};
 
 /// One step into a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum FieldStep {
     Name(String),
     Place(usize),
 }
@@ -30,23 +30,23 @@ pub(super) enum Step {
 #[derive(Default)]
 pub(super) struct Fields {
     /// Where each is, and in which computed property, if it is in one.
-    paths: Vec<(Option<usize>, Vec<Step>)>,
+    paths: Vec<(Option<usize>, Vec<FieldStep>)>,
     root: Node,
     /// Which of them are system properties, and how they are called.
     system: Vec<(usize, String)>,
-    computed: Vec<Computed>,
+    computed: Vec<ComputedField>,
     /// The item is also read as a whole.
     pub(super) whole: bool,
 }
 
 /// A computed property, and what is wanted of it.
-pub(super) struct Computed {
+pub(super) struct ComputedField {
     name: String,
     pub(super) code: Code,
     root: Node,
 }
 
-impl Computed {
+impl ComputedField {
     /// Takes what is wanted out of its value.
     pub(super) fn take(&self, value: &Value, found: &mut [Value]) {
         self.root.take(value, found);
@@ -63,14 +63,14 @@ struct Node {
 
 impl Fields {
     /// The number of the field at a path, which has at least one step.
-    pub(super) fn add(&mut self, path: Vec<Step>) -> usize {
+    pub(super) fn add(&mut self, path: Vec<FieldStep>) -> usize {
         let path = (None, path);
         if let Some(known) = self.paths.iter().position(|known| *known == path) {
             return known;
         }
         let field = self.paths.len();
         match path.1.as_slice() {
-            [Step::Name(name)] if SYSTEM_PROPERTIES.contains(&name.as_str()) => {
+            [FieldStep::Name(name)] if SYSTEM_PROPERTIES.contains(&name.as_str()) => {
                 self.system.push((field, name.clone()));
             }
             path => self.root.add(path, field),
@@ -80,7 +80,7 @@ impl Fields {
     }
 
     /// The same at a path that starts with a computed property.
-    pub(super) fn add_computed(&mut self, property: usize, path: Vec<Step>) -> usize {
+    pub(super) fn add_computed(&mut self, property: usize, path: Vec<FieldStep>) -> usize {
         let path = (Some(property), path);
         if let Some(known) = self.paths.iter().position(|known| *known == path) {
             return known;
@@ -100,12 +100,12 @@ impl Fields {
 
     /// The number of a new computed property.
     pub(super) fn add_property(&mut self, name: &str, code: Code) -> usize {
-        self.computed.push(Computed { name: name.to_owned(), code, root: Node::default() });
+        self.computed.push(ComputedField { name: name.to_owned(), code, root: Node::default() });
         self.computed.len() - 1
     }
 
     /// The computed properties.
-    pub(super) fn computed(&self) -> &[Computed] {
+    pub(super) fn computed(&self) -> &[ComputedField] {
         &self.computed
     }
 
@@ -115,7 +115,7 @@ impl Fields {
     }
 
     /// The path of a field.
-    pub(super) fn path(&self, field: usize) -> &[Step] {
+    pub(super) fn path(&self, field: usize) -> &[FieldStep] {
         self.paths.get(field).map_or(&[], |(_, path)| path.as_slice())
     }
 
@@ -147,14 +147,14 @@ pub(super) fn damaged() -> dayfly_model::Error {
 }
 
 impl Node {
-    fn add(&mut self, path: &[Step], field: usize) {
+    fn add(&mut self, path: &[FieldStep], field: usize) {
         let Some((step, rest)) = path.split_first() else {
             self.field = Some(field);
             return;
         };
         match step {
-            Step::Name(name) => child(&mut self.names, name).add(rest, field),
-            Step::Place(place) => child(&mut self.places, place).add(rest, field),
+            FieldStep::Name(name) => child(&mut self.names, name).add(rest, field),
+            FieldStep::Place(place) => child(&mut self.places, place).add(rest, field),
         }
     }
 

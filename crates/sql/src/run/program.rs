@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use dayfly_model::value::Value;
 
-use super::aggregate::Kind;
+use super::aggregate::AggregateKind;
 use super::extract::Fields;
 use super::sieve::IndexStep;
 use super::stage::Stage;
@@ -108,12 +108,12 @@ impl Program {
 
 /// A `SELECT`, the query itself or one inside it.
 pub(super) struct Select {
-    pub(super) sources: Vec<Source>,
+    pub(super) sources: Vec<RowSource>,
     pub(super) filter: Option<Code>,
     /// Rows are those for which the filter is exactly false: `ALL`.
     pub(super) negated: bool,
     pub(super) group_by: Vec<Code>,
-    pub(super) aggregates: Vec<(Kind, Code)>,
+    pub(super) aggregates: Vec<(AggregateKind, Code)>,
     pub(super) distinct: bool,
     pub(super) projection: Code,
 }
@@ -125,7 +125,7 @@ impl Select {
 }
 
 /// A member of FROM that makes rows.
-pub(super) enum Source {
+pub(super) enum RowSource {
     /// The value itself, if it is defined.
     Value(Code),
     /// Each element of an array.

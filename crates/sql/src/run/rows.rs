@@ -6,10 +6,10 @@ use std::collections::HashSet;
 use dayfly_model::Result;
 use dayfly_model::value::{Value, order};
 
-use super::aggregate::{Groups, Kind, kept};
+use super::aggregate::{AggregateKind, Groups, kept};
 use super::budget::refused;
 use super::evaluate::{Bound, Scope};
-use super::program::{Select, Source};
+use super::program::{RowSource, Select};
 use crate::functions::size;
 use crate::tree::Use;
 
@@ -29,7 +29,7 @@ impl Select {
         self.join(&self.sources, scope, take)
     }
 
-    fn join(&self, sources: &[Source], scope: &Scope<'_>, take: Taker<'_>) -> Result<Flow> {
+    fn join(&self, sources: &[RowSource], scope: &Scope<'_>, take: Taker<'_>) -> Result<Flow> {
         let Some((source, rest)) = sources.split_first() else {
             scope.run.step()?;
             return if self.passes(scope)? { take(scope) } else { Ok(Flow::More) };
@@ -40,13 +40,13 @@ impl Select {
             self.join(rest, &Scope { bound: Some(&bound), ..*scope }, take)
         };
         match source {
-            Source::Value(code) => {
+            RowSource::Value(code) => {
                 let value = code.eval(scope)?;
                 if value.is_defined() { bind(&value) } else { Ok(Flow::More) }
             }
-            Source::Elements(code) => elements(&*code.eval(scope)?, &mut bind),
-            Source::Rows(select) => select.values(scope, &mut |value| bind(&value)),
-            Source::RowElements(select) => {
+            RowSource::Elements(code) => elements(&*code.eval(scope)?, &mut bind),
+            RowSource::Rows(select) => select.values(scope, &mut |value| bind(&value)),
+            RowSource::RowElements(select) => {
                 select.values(scope, &mut |value| elements(&value, &mut bind))
             }
         }
@@ -103,7 +103,7 @@ impl Select {
         groups
     }
 
-    fn kinds(&self) -> Vec<Kind> {
+    fn kinds(&self) -> Vec<AggregateKind> {
         self.aggregates.iter().map(|(kind, _)| *kind).collect()
     }
 

@@ -14,9 +14,9 @@
 
 use dayfly_model::value::{Type, Value, order};
 
-use super::aggregate::Kind;
-use super::extract::Step;
-use super::program::{Code, Program, Select, Source};
+use super::aggregate::AggregateKind;
+use super::extract::FieldStep;
+use super::program::{Code, Program, RowSource, Select};
 use crate::tree::{Operator, Sign, Use};
 
 /// How many alternatives are told apart; with more, all items are looked at.
@@ -30,7 +30,7 @@ pub enum Sieve {
     /// No item can have it.
     Nothing,
     /// A value at a path.
-    Span(Span),
+    Span(ValueSpan),
     /// All of them.
     And(Vec<Sieve>),
     /// At least one.
@@ -39,7 +39,7 @@ pub enum Sieve {
 
 /// Values at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Span {
+pub struct ValueSpan {
     /// The path.
     pub path: Vec<IndexStep>,
     /// The bytes of the first value, in the order of all values.
@@ -75,7 +75,7 @@ pub enum Fact {
 impl Program {
     /// What an item must have to be of any use.
     pub fn sieve(&self) -> Sieve {
-        Reader { program: self, places: Vec::new() }.select(self.innermost())
+        SieveReader { program: self, places: Vec::new() }.select(self.innermost())
     }
 
     /// Whether it has a filter.
@@ -91,17 +91,17 @@ impl Program {
         if !of_items || !select.group_by.is_empty() || self.distinct {
             return None;
         }
-        let reader = Reader { program: self, places: Vec::new() };
+        let reader = SieveReader { program: self, places: Vec::new() };
         let single =
             |code: &Code| reader.place(code).filter(|path| !path.contains(&IndexStep::Items));
-        let fact = |(kind, code): &(Kind, Code)| match kind {
-            Kind::Count if code.as_constant().is_some_and(Value::is_defined) => {
+        let fact = |(kind, code): &(AggregateKind, Code)| match kind {
+            AggregateKind::Count if code.as_constant().is_some_and(Value::is_defined) => {
                 Some(Fact::Count(None))
             }
-            Kind::Count if matches!(code, Code::Whole) => Some(Fact::Count(None)),
-            Kind::Count => single(code).map(|path| Fact::Count(Some(path))),
-            Kind::Minimum => single(code).map(Fact::Minimum),
-            Kind::Maximum => single(code).map(Fact::Maximum),
+            AggregateKind::Count if matches!(code, Code::Whole) => Some(Fact::Count(None)),
+            AggregateKind::Count => single(code).map(|path| Fact::Count(Some(path))),
+            AggregateKind::Minimum => single(code).map(Fact::Minimum),
+            AggregateKind::Maximum => single(code).map(Fact::Maximum),
             _ => None,
         };
         let facts: Option<Vec<Fact>> = select.aggregates.iter().map(fact).collect();
@@ -109,28 +109,28 @@ impl Program {
     }
 }
 
-impl Span {
-    fn new(path: &[IndexStep], low: Vec<u8>, high: Vec<u8>) -> Span {
+impl ValueSpan {
+    fn new(path: &[IndexStep], low: Vec<u8>, high: Vec<u8>) -> ValueSpan {
         // An item has several values in an array, and a filter may mean one
         // place of it.
         let exact = !path.contains(&IndexStep::Items);
-        Span { path: path.to_vec(), low, high, is_point: false, exact }
+        ValueSpan { path: path.to_vec(), low, high, is_point: false, exact }
     }
 
-    fn point(path: &[IndexStep], value: &Value) -> Span {
+    fn point(path: &[IndexStep], value: &Value) -> ValueSpan {
         let low = order::key(value);
         let high = past(low.clone());
-        Span { is_point: true, ..Span::new(path, low, high) }
+        ValueSpan { is_point: true, ..ValueSpan::new(path, low, high) }
     }
 
-    fn of_type(path: &[IndexStep], kind: Type) -> Span {
+    fn of_type(path: &[IndexStep], kind: Type) -> ValueSpan {
         let (low, high) = order::bounds(kind);
-        Span::new(path, vec![low], vec![high])
+        ValueSpan::new(path, vec![low], vec![high])
     }
 
     /// The same, when the filter is true of some of the values only.
-    fn inexact(self) -> Span {
-        Span { exact: false, ..self }
+    fn inexact(self) -> ValueSpan {
+        ValueSpan { exact: false, ..self }
     }
 
     /// Whether each item has at most one value there.
@@ -149,18 +149,18 @@ pub(super) fn past(mut bytes: Vec<u8>) -> Vec<u8> {
 }
 
 /// Where a variable comes from, if an index can know it.
-pub(super) type Place = Option<Vec<IndexStep>>;
+pub(super) type VariablePath = Option<Vec<IndexStep>>;
 
-pub(super) struct Reader<'p> {
+pub(super) struct SieveReader<'p> {
     program: &'p Program,
     /// Of the variables that are bound, the innermost last.
-    places: Vec<Place>,
+    places: Vec<VariablePath>,
 }
 
-impl<'p> Reader<'p> {
+impl<'p> SieveReader<'p> {
     /// One that knows the sources of a select.
     pub(super) fn over(program: &'p Program, select: &Select) -> Self {
-        let mut reader = Reader { program, places: Vec::new() };
+        let mut reader = SieveReader { program, places: Vec::new() };
         reader.bind(select);
         reader
     }
@@ -168,12 +168,12 @@ impl<'p> Reader<'p> {
     fn bind(&mut self, select: &Select) {
         for source in &select.sources {
             let place = match source {
-                Source::Value(code) => self.place(code),
-                Source::Elements(code) => self.place(code).map(|mut path| {
+                RowSource::Value(code) => self.place(code),
+                RowSource::Elements(code) => self.place(code).map(|mut path| {
                     path.push(IndexStep::Items);
                     path
                 }),
-                Source::Rows(_) | Source::RowElements(_) => None,
+                RowSource::Rows(_) | RowSource::RowElements(_) => None,
             };
             self.places.push(place);
         }
@@ -192,7 +192,7 @@ impl<'p> Reader<'p> {
     }
 
     /// The path of what an expression stands for.
-    pub(super) fn place(&self, code: &Code) -> Place {
+    pub(super) fn place(&self, code: &Code) -> VariablePath {
         match code {
             Code::Field(field) => Some(self.program.fields.path(*field).iter().map(step).collect()),
             Code::Variable(outwards) => {
@@ -243,7 +243,7 @@ impl<'p> Reader<'p> {
             Code::LikeConstant { not, value, pattern } if *not != truth => {
                 let Some(path) = self.place(value) else { return Sieve::All };
                 match pattern.literal() {
-                    Some(text) => Sieve::Span(Span::point(&path, &Value::from(text))),
+                    Some(text) => Sieve::Span(ValueSpan::point(&path, &Value::from(text))),
                     None => Sieve::Span(starting_with(&path, &pattern.prefix()).inexact()),
                 }
             }
@@ -252,7 +252,8 @@ impl<'p> Reader<'p> {
                 self.select(select)
             }
             Code::Field(_) | Code::Variable(_) | Code::Property(..) | Code::Element(..) => {
-                let point = |path: Vec<_>| Sieve::Span(Span::point(&path, &Value::Bool(truth)));
+                let point =
+                    |path: Vec<_>| Sieve::Span(ValueSpan::point(&path, &Value::Bool(truth)));
                 self.place(code).map_or(Sieve::All, point)
             }
             _ => Sieve::All,
@@ -273,7 +274,7 @@ impl<'p> Reader<'p> {
         let is_order = !matches!(operator, Operator::Equal | Operator::NotEqual);
         if is_order && constant.as_double().is_some_and(f64::is_nan) {
             // It is neither less nor greater than any number.
-            let numbers = Sieve::Span(Span::of_type(&path, Type::Number));
+            let numbers = Sieve::Span(ValueSpan::of_type(&path, Type::Number));
             return if truth { Sieve::Nothing } else { numbers };
         }
         let operator = match (truth, operator) {
@@ -309,30 +310,30 @@ impl<'p> Reader<'p> {
             (
                 "STRINGEQUALS",
                 [text @ Value::String(_)] | [text @ Value::String(_), Value::Bool(false)],
-            ) => Sieve::Span(Span::point(&path, text)),
+            ) => Sieve::Span(ValueSpan::point(&path, text)),
             ("ARRAY_CONTAINS" | "_TRY_ARRAY_CONTAINS", [value] | [value, Value::Bool(false)]) => {
                 path.push(IndexStep::Items);
                 span(&path, Operator::Equal, value)
             }
             ("CONTAINS" | "ENDSWITH" | "REGEXMATCH" | "STARTSWITH" | "STRINGEQUALS", _) => {
-                Sieve::Span(Span::of_type(&path, Type::String).inexact())
+                Sieve::Span(ValueSpan::of_type(&path, Type::String).inexact())
             }
             ("IS_DEFINED", []) => Sieve::Span(defined(&path)),
-            ("IS_NULL", []) => Sieve::Span(Span::of_type(&path, Type::Null)),
-            ("IS_BOOL" | "IS_BOOLEAN", []) => Sieve::Span(Span::of_type(&path, Type::Bool)),
-            ("IS_NUMBER", []) => Sieve::Span(Span::of_type(&path, Type::Number)),
-            ("IS_STRING", []) => Sieve::Span(Span::of_type(&path, Type::String)),
-            ("IS_ARRAY", []) => Sieve::Span(Span::of_type(&path, Type::Array)),
-            ("IS_OBJECT", []) => Sieve::Span(Span::of_type(&path, Type::Object)),
+            ("IS_NULL", []) => Sieve::Span(ValueSpan::of_type(&path, Type::Null)),
+            ("IS_BOOL" | "IS_BOOLEAN", []) => Sieve::Span(ValueSpan::of_type(&path, Type::Bool)),
+            ("IS_NUMBER", []) => Sieve::Span(ValueSpan::of_type(&path, Type::Number)),
+            ("IS_STRING", []) => Sieve::Span(ValueSpan::of_type(&path, Type::String)),
+            ("IS_ARRAY", []) => Sieve::Span(ValueSpan::of_type(&path, Type::Array)),
+            ("IS_OBJECT", []) => Sieve::Span(ValueSpan::of_type(&path, Type::Object)),
             _ => Sieve::All,
         }
     }
 }
 
-fn step(step: &Step) -> IndexStep {
+fn step(step: &FieldStep) -> IndexStep {
     match step {
-        Step::Name(name) => IndexStep::Name(name.clone()),
-        Step::Place(_) => IndexStep::Items,
+        FieldStep::Name(name) => IndexStep::Name(name.clone()),
+        FieldStep::Place(_) => IndexStep::Items,
     }
 }
 
@@ -347,15 +348,15 @@ fn mirrored(operator: Operator) -> Operator {
     }
 }
 
-fn defined(path: &[IndexStep]) -> Span {
-    Span::new(path, vec![order::bounds(Type::Null).0], vec![order::PAST])
+fn defined(path: &[IndexStep]) -> ValueSpan {
+    ValueSpan::new(path, vec![order::bounds(Type::Null).0], vec![order::PAST])
 }
 
-fn starting_with(path: &[IndexStep], start: &str) -> Span {
+fn starting_with(path: &[IndexStep], start: &str) -> ValueSpan {
     let mut low = Vec::new();
     order::write_text_start(start, &mut low);
     let high = past(low.clone());
-    Span::new(path, low, high)
+    ValueSpan::new(path, low, high)
 }
 
 /// The point of a value of which the bytes are known.
@@ -367,10 +368,10 @@ fn point_of(path: &[IndexStep], key: &[u8]) -> Sieve {
         } else {
             Type::Object
         };
-        return Sieve::Span(Span::of_type(path, kind).inexact());
+        return Sieve::Span(ValueSpan::of_type(path, kind).inexact());
     }
     let high = past(key.to_vec());
-    Sieve::Span(Span { is_point: true, ..Span::new(path, key.to_vec(), high) })
+    Sieve::Span(ValueSpan { is_point: true, ..ValueSpan::new(path, key.to_vec(), high) })
 }
 
 /// The values that compare so with a constant.
@@ -379,7 +380,7 @@ fn span(path: &[IndexStep], operator: Operator, constant: &Value) -> Sieve {
     let scalar = !matches!(kind, Type::Undefined | Type::Array | Type::Object);
     let (first, last) = order::bounds(kind);
     let key = order::key(constant);
-    let whole = |low, high| Sieve::Span(Span::new(path, low, high));
+    let whole = |low, high| Sieve::Span(ValueSpan::new(path, low, high));
     match operator {
         Operator::Equal | Operator::NotEqual if kind == Type::Undefined => Sieve::Nothing,
         Operator::Equal => point_of(path, &key),
@@ -436,7 +437,7 @@ fn all_of(sieves: Vec<Sieve>) -> Sieve {
     }
 }
 
-fn narrow(known: &mut Span, other: &Span) {
+fn narrow(known: &mut ValueSpan, other: &ValueSpan) {
     if other.low > known.low {
         known.low.clone_from(&other.low);
     }

@@ -8,7 +8,7 @@ use std::fmt;
 use dayfly_model::indexing;
 use dayfly_model::value::{Type, Value, order};
 
-use super::sieve::{IndexStep, Span, past};
+use super::sieve::{IndexStep, ValueSpan, past};
 
 /// How many characters of a value are shown.
 const SHOWN_MAX: usize = 100;
@@ -23,7 +23,7 @@ impl IndexStep {
     }
 }
 
-impl Span {
+impl ValueSpan {
     /// Its path, as a policy has it, without an end.
     pub fn path_text(&self) -> String {
         indexing::path_text(&self.path.iter().map(IndexStep::as_step).collect::<Vec<_>>())
@@ -52,7 +52,7 @@ impl Span {
     }
 }
 
-impl fmt::Display for Span {
+impl fmt::Display for ValueSpan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = self.path_text();
         let is_one = past(self.low.clone()) == self.high;

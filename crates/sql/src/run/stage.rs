@@ -19,7 +19,7 @@ use dayfly_model::value::{Value, order};
 use super::aggregate::{Groups, kept};
 use super::budget::Run;
 use super::evaluate::Scope;
-use super::program::{Select, Source};
+use super::program::{RowSource, Select};
 use super::rows::Flow;
 use crate::names::items_of;
 use crate::tree::{Collection, Query};
@@ -38,10 +38,10 @@ pub(super) fn take(select: &mut Select, query: &Query) -> Vec<Stage> {
         return Vec::new();
     }
     let (mut inner, each) = match select.sources.remove(0) {
-        Source::Rows(inner) => (*inner, false),
-        Source::RowElements(inner) => (*inner, true),
+        RowSource::Rows(inner) => (*inner, false),
+        RowSource::RowElements(inner) => (*inner, true),
         // Not reached: the source was looked at above.
-        Source::Value(_) | Source::Elements(_) => return Vec::new(),
+        RowSource::Value(_) | RowSource::Elements(_) => return Vec::new(),
     };
     let mut stages = first_query(query).map_or_else(Vec::new, |query| take(&mut inner, query));
     stages.push(Stage { select: inner, each });
@@ -51,7 +51,7 @@ pub(super) fn take(select: &mut Select, query: &Query) -> Vec<Stage> {
 /// Whether the first source is a subquery that needs all items.
 fn first_sees_all_items(select: &Select, query: &Query) -> bool {
     match (select.sources.first(), first_query(query)) {
-        (Some(Source::Rows(inner) | Source::RowElements(inner)), Some(query)) => {
+        (Some(RowSource::Rows(inner) | RowSource::RowElements(inner)), Some(query)) => {
             inner.is_grouped() || inner.distinct || first_sees_all_items(inner, query)
         }
         _ => false,

@@ -6,7 +6,7 @@
 //! ```
 
 use super::program::{Code, Program, Select};
-use super::sieve::{IndexStep, Reader, Sieve};
+use super::sieve::{IndexStep, Sieve, SieveReader};
 
 /// How many paths are told.
 const USES_MAX: usize = 64;
@@ -16,7 +16,7 @@ impl Program {
     /// knows of them.
     pub fn uses(&self) -> Vec<Vec<IndexStep>> {
         let select = self.innermost();
-        let mut uses = Uses { reader: Reader::over(self, select), paths: Vec::new() };
+        let mut uses = Uses { reader: SieveReader::over(self, select), paths: Vec::new() };
         uses.code(&select.projection);
         for (_, code) in &select.aggregates {
             match uses.reader.place(code) {
@@ -30,7 +30,7 @@ impl Program {
     /// What it groups by; `None` is no path.
     pub fn groups(&self) -> Vec<Option<Vec<IndexStep>>> {
         let select = self.innermost();
-        let reader = Reader::over(self, select);
+        let reader = SieveReader::over(self, select);
         select.group_by.iter().map(|code| reader.place(code)).collect()
     }
 
@@ -41,7 +41,7 @@ impl Program {
 }
 
 struct Uses<'p> {
-    reader: Reader<'p>,
+    reader: SieveReader<'p>,
     paths: Vec<Vec<IndexStep>>,
 }
 

@@ -3,8 +3,9 @@
 use proptest::prelude::*;
 
 use crate::tree::{
-    Access, Amount, Binding, Call, Collection, Count, Direction, Expr, ExprKind, Item, Literal,
-    Number, Operator, OrderBy, Page, Projection, Query, Sign, SortKey, Source, Span, Step, Use,
+    Access, Amount, Binding, Call, Collection, Count, Direction, Expr, ExprKind, Literal, Number,
+    OffsetLimit, Operator, OrderBy, Projection, Query, SelectItem, Sign, SortKey, Source,
+    SourceStep, Span, Use,
 };
 use crate::{check, parse};
 
@@ -117,9 +118,9 @@ fn count() -> impl Strategy<Value = Count> {
 
 fn source(expr: BoxedStrategy<Expr>) -> impl Strategy<Value = Source> {
     let step = prop_oneof![
-        name().prop_map(Step::Member),
-        any::<String>().prop_map(Step::Property),
-        any::<u64>().prop_map(Step::Index),
+        name().prop_map(SourceStep::Member),
+        any::<String>().prop_map(SourceStep::Property),
+        any::<u64>().prop_map(SourceStep::Index),
     ];
     let path = (name(), prop::collection::vec(step, 0..3))
         .prop_map(|(root, steps)| Collection::Path { root, steps });
@@ -156,14 +157,14 @@ fn order_by(expr: BoxedStrategy<Expr>) -> impl Strategy<Value = OrderBy> {
 
 pub(crate) fn query_of(expr: BoxedStrategy<Expr>) -> BoxedStrategy<Query> {
     let item = (expr.clone(), prop::option::of(name()))
-        .prop_map(|(expr, alias)| Item { expr, alias })
+        .prop_map(|(expr, alias)| SelectItem { expr, alias })
         .boxed();
     let projection = prop_oneof![
         Just(Projection::All(Span::default())),
         item.clone().prop_map(Projection::Value),
         prop::collection::vec(item, 1..3).prop_map(Projection::Items),
     ];
-    let page = (count(), count()).prop_map(|(offset, limit)| Page {
+    let page = (count(), count()).prop_map(|(offset, limit)| OffsetLimit {
         offset,
         limit,
         span: Span::default(),

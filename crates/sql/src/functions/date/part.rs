@@ -8,7 +8,7 @@ use super::moment::Moment;
 
 /// A part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum DatePart {
     Year,
     Month,
     Day,
@@ -21,7 +21,7 @@ pub(super) enum Part {
 }
 
 /// How far it is from one to the next.
-enum Step {
+enum Stride {
     Months(i64),
     Nanoseconds(i128),
 }
@@ -29,35 +29,35 @@ enum Step {
 /// Nanoseconds of a tick.
 const TICK: i128 = 100;
 
-impl Part {
+impl DatePart {
     /// The part that a text names, in upper or lower case.
-    pub(super) fn read(name: &str) -> Option<Part> {
+    pub(super) fn read(name: &str) -> Option<DatePart> {
         Some(match name.to_ascii_lowercase().as_str() {
-            "year" | "yyyy" | "yy" => Part::Year,
-            "month" | "mm" | "m" => Part::Month,
-            "day" | "dd" | "d" => Part::Day,
-            "hour" | "hh" => Part::Hour,
-            "minute" | "mi" | "n" => Part::Minute,
-            "second" | "ss" | "s" => Part::Second,
-            "millisecond" | "ms" => Part::Millisecond,
-            "microsecond" | "mcs" => Part::Microsecond,
-            "nanosecond" | "ns" => Part::Nanosecond,
+            "year" | "yyyy" | "yy" => DatePart::Year,
+            "month" | "mm" | "m" => DatePart::Month,
+            "day" | "dd" | "d" => DatePart::Day,
+            "hour" | "hh" => DatePart::Hour,
+            "minute" | "mi" | "n" => DatePart::Minute,
+            "second" | "ss" | "s" => DatePart::Second,
+            "millisecond" | "ms" => DatePart::Millisecond,
+            "microsecond" | "mcs" => DatePart::Microsecond,
+            "nanosecond" | "ns" => DatePart::Nanosecond,
             _ => return None,
         })
     }
 
-    fn step(self) -> Step {
-        let seconds = |count: i128| Step::Nanoseconds(count * 1_000_000_000);
+    fn step(self) -> Stride {
+        let seconds = |count: i128| Stride::Nanoseconds(count * 1_000_000_000);
         match self {
-            Part::Year => Step::Months(12),
-            Part::Month => Step::Months(1),
-            Part::Day => seconds(86_400),
-            Part::Hour => seconds(3600),
-            Part::Minute => seconds(60),
-            Part::Second => seconds(1),
-            Part::Millisecond => Step::Nanoseconds(1_000_000),
-            Part::Microsecond => Step::Nanoseconds(1000),
-            Part::Nanosecond => Step::Nanoseconds(1),
+            DatePart::Year => Stride::Months(12),
+            DatePart::Month => Stride::Months(1),
+            DatePart::Day => seconds(86_400),
+            DatePart::Hour => seconds(3600),
+            DatePart::Minute => seconds(60),
+            DatePart::Second => seconds(1),
+            DatePart::Millisecond => Stride::Nanoseconds(1_000_000),
+            DatePart::Microsecond => Stride::Nanoseconds(1000),
+            DatePart::Nanosecond => Stride::Nanoseconds(1),
         }
     }
 
@@ -65,15 +65,15 @@ impl Part {
     pub(super) fn of(self, moment: Moment) -> i64 {
         let shown = moment.shown();
         match self {
-            Part::Year => shown.year,
-            Part::Month => shown.month,
-            Part::Day => shown.day,
-            Part::Hour => shown.hour,
-            Part::Minute => shown.minute,
-            Part::Second => shown.second,
-            Part::Millisecond => shown.fraction / 10_000,
-            Part::Microsecond => shown.fraction / 10,
-            Part::Nanosecond => shown.fraction * 100,
+            DatePart::Year => shown.year,
+            DatePart::Month => shown.month,
+            DatePart::Day => shown.day,
+            DatePart::Hour => shown.hour,
+            DatePart::Minute => shown.minute,
+            DatePart::Second => shown.second,
+            DatePart::Millisecond => shown.fraction / 10_000,
+            DatePart::Microsecond => shown.fraction / 10,
+            DatePart::Nanosecond => shown.fraction * 100,
         }
     }
 
@@ -81,11 +81,11 @@ impl Part {
     /// none. Nanoseconds that do not fill a tick are dropped.
     pub(super) fn add(self, count: i64, moment: Moment) -> Option<Moment> {
         match self.step() {
-            Step::Months(months) => {
+            Stride::Months(months) => {
                 let shown = moment.shown();
                 shown.in_month(count.checked_mul(months)?.checked_add(shown.months())?)
             }
-            Step::Nanoseconds(length) => {
+            Stride::Nanoseconds(length) => {
                 let ticks = i128::from(moment.ticks()) + i128::from(count) * length / TICK;
                 Moment::of_ticks(i64::try_from(ticks).ok()?)
             }
@@ -96,8 +96,8 @@ impl Part {
     /// another.
     pub(super) fn boundaries(self, from: Moment, to: Moment) -> i128 {
         let number = |moment: Moment| match self.step() {
-            Step::Months(months) => i128::from(moment.shown().months().div_euclid(months)),
-            Step::Nanoseconds(length) => nanoseconds(moment).div_euclid(length),
+            Stride::Months(months) => i128::from(moment.shown().months().div_euclid(months)),
+            Stride::Nanoseconds(length) => nanoseconds(moment).div_euclid(length),
         };
         number(to) - number(from)
     }
@@ -106,7 +106,7 @@ impl Part {
     /// part long, and one starts at `origin`.
     pub(super) fn bin(self, moment: Moment, size: i64, origin: Moment) -> Option<Moment> {
         match self.step() {
-            Step::Months(months) => {
+            Stride::Months(months) => {
                 let start = origin.shown();
                 let length = size.checked_mul(months)?;
                 let passed = moment.shown().months() - start.months();
@@ -114,7 +114,7 @@ impl Part {
                 let found = start.in_month(last)?;
                 if found <= moment { Some(found) } else { start.in_month(last - length) }
             }
-            Step::Nanoseconds(length) => {
+            Stride::Nanoseconds(length) => {
                 let length = i128::from(size) * length;
                 let passed = nanoseconds(moment) - nanoseconds(origin);
                 let found = nanoseconds(origin) + passed.div_euclid(length) * length;

@@ -429,16 +429,16 @@ fn is_datetime() {
     );
 }
 
-fn any_part() -> impl Strategy<Value = Part> {
+fn any_part() -> impl Strategy<Value = DatePart> {
     prop::sample::select(vec![
-        Part::Year,
-        Part::Month,
-        Part::Day,
-        Part::Hour,
-        Part::Minute,
-        Part::Second,
-        Part::Millisecond,
-        Part::Microsecond,
+        DatePart::Year,
+        DatePart::Month,
+        DatePart::Day,
+        DatePart::Hour,
+        DatePart::Minute,
+        DatePart::Second,
+        DatePart::Millisecond,
+        DatePart::Microsecond,
     ])
 }
 
@@ -460,7 +460,7 @@ proptest! {
             prop_assert!(start <= moment);
             prop_assert_eq!(part.bin(start, size, origin), Some(start));
             let day = origin.shown().day;
-            if day <= 28 || !matches!(part, Part::Year | Part::Month) {
+            if day <= 28 || !matches!(part, DatePart::Year | DatePart::Month) {
                 let next = part.add(size, start);
                 prop_assert!(next.is_none_or(|next| moment < next));
             }

@@ -5,7 +5,7 @@
 //! right, and each edge that it crosses changes sides. A walk that passes too
 //! close to a corner tells nothing, and another one is tried.
 
-use super::shape::{Chain, Kind, Part, Shape};
+use super::shape::{Chain, Shape, ShapeKind, ShapePart};
 use super::surface::{Crossing, Surface, crossing, lies_on};
 
 /// Where a point is.
@@ -43,15 +43,17 @@ impl<S: Surface> Shape<S> {
     }
 }
 
-impl<S: Surface> Part<S> {
-    fn place(&self, kind: Kind, point: S::Point) -> Place {
+impl<S: Surface> ShapePart<S> {
+    fn place(&self, kind: ShapeKind, point: S::Point) -> Place {
         let on_edge = self.edges().any(|edge| lies_on::<S>(point, edge));
         match kind {
-            Kind::Point if on_edge => Place::Inside,
-            Kind::Line if on_edge && self.ends_at(point) => Place::Boundary,
-            Kind::Line if on_edge => Place::Inside,
-            Kind::Area if on_edge => Place::Boundary,
-            Kind::Area if self.chains.iter().all(|ring| is_left::<S>(ring, point)) => Place::Inside,
+            ShapeKind::Point if on_edge => Place::Inside,
+            ShapeKind::Line if on_edge && self.ends_at(point) => Place::Boundary,
+            ShapeKind::Line if on_edge => Place::Inside,
+            ShapeKind::Area if on_edge => Place::Boundary,
+            ShapeKind::Area if self.chains.iter().all(|ring| is_left::<S>(ring, point)) => {
+                Place::Inside
+            }
             _ => Place::Outside,
         }
     }

@@ -5,7 +5,7 @@
 //! the other once, and then at a few points that decide.
 
 use super::place::Place;
-use super::shape::{Kind, Part, Shape};
+use super::shape::{Shape, ShapeKind, ShapePart};
 use super::surface::{Surface, lies_on, meet, pass_through};
 
 /// How many pieces edges may be cut into. Shapes that do not run over the same
@@ -27,7 +27,7 @@ pub(super) fn intersect<S: Surface>(left: &Shape<S>, right: &Shape<S>) -> bool {
 /// Whether a chain starts in an area. If no edges meet, the whole chain is
 /// there.
 fn has_start_in<S: Surface>(shape: &Shape<S>, area: &Shape<S>) -> bool {
-    area.kind == Kind::Area && shape.starts().any(|point| area.place(point) != Place::Outside)
+    area.kind == ShapeKind::Area && shape.starts().any(|point| area.place(point) != Place::Outside)
 }
 
 /// How far two shapes are apart; none if one of them is nowhere.
@@ -106,20 +106,22 @@ pub(super) fn within<S: Surface>(shape: &Shape<S>, other: &Shape<S>) -> Option<b
             return Some(false);
         }
     }
-    Some(shape.kind != Kind::Area || !pieces.any_inside(other, shape)?)
+    Some(shape.kind != ShapeKind::Area || !pieces.any_inside(other, shape)?)
 }
 
 /// Whether no edge of a part leaves a shape, and the part is inside of it
 /// somewhere.
 fn part_within<S: Surface>(
-    part: &Part<S>,
+    part: &ShapePart<S>,
     shape: &Shape<S>,
     other: &Shape<S>,
     pieces: &mut Pieces,
 ) -> Option<bool> {
     let mut inside = false;
     for edge in part.edges() {
-        if other.kind == Kind::Area && other.edges().any(|found| pass_through::<S>(edge, found)) {
+        if other.kind == ShapeKind::Area
+            && other.edges().any(|found| pass_through::<S>(edge, found))
+        {
             return Some(false);
         }
         for point in pieces.cut(edge, other)? {
@@ -131,13 +133,13 @@ fn part_within<S: Surface>(
         }
     }
     // All of the boundary may be common: the part fills the other, or its hole.
-    let fills = || shape.kind == Kind::Area && is_filled_by(part, shape, other);
+    let fills = || shape.kind == ShapeKind::Area && is_filled_by(part, shape, other);
     Some(inside || fills())
 }
 
 /// Whether a point close to the edge of a part, and inside of it, is also inside
 /// of another shape.
-fn is_filled_by<S: Surface>(part: &Part<S>, shape: &Shape<S>, other: &Shape<S>) -> bool {
+fn is_filled_by<S: Surface>(part: &ShapePart<S>, shape: &Shape<S>, other: &Shape<S>) -> bool {
     let beside = |edge| (1..24).map(move |halving| S::beside(edge, 0.5_f64.powi(halving)));
     let samples = part.edges().take(8).flat_map(beside);
     let inner = samples.into_iter().find(|point| shape.place(*point) == Place::Inside);

@@ -21,7 +21,7 @@ pub(super) const POINTS_MAX: usize = 4096;
 
 /// What a shape is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Kind {
+pub(super) enum ShapeKind {
     Point,
     Line,
     Area,
@@ -29,12 +29,12 @@ pub(super) enum Kind {
 
 /// A shape.
 pub(super) struct Shape<S: Surface> {
-    pub(super) kind: Kind,
-    pub(super) parts: Vec<Part<S>>,
+    pub(super) kind: ShapeKind,
+    pub(super) parts: Vec<ShapePart<S>>,
 }
 
 /// A part of a shape.
-pub(super) struct Part<S: Surface> {
+pub(super) struct ShapePart<S: Surface> {
     pub(super) chains: Vec<Chain<S>>,
 }
 
@@ -45,15 +45,15 @@ impl<S: Surface> Shape<S> {
     /// The shape that a value describes, or why it describes none.
     pub(super) fn read(value: &Value) -> Result<Shape<S>, String> {
         let coordinates = value.property("coordinates");
-        let mut reader = Reader { points: 0 };
+        let mut reader = CoordinateReader { points: 0 };
         let (kind, parts) = match value.property("type").as_str() {
-            Some("Point") => (Kind::Point, vec![reader.point(coordinates)?]),
-            Some("LineString") => (Kind::Line, vec![reader.line(coordinates)?]),
-            Some("Polygon") => (Kind::Area, vec![reader.polygon(coordinates)?]),
+            Some("Point") => (ShapeKind::Point, vec![reader.point(coordinates)?]),
+            Some("LineString") => (ShapeKind::Line, vec![reader.line(coordinates)?]),
+            Some("Polygon") => (ShapeKind::Area, vec![reader.polygon(coordinates)?]),
             Some("MultiPolygon") => {
                 let polygons = list(coordinates, "MultiPolygon")?.iter();
                 let parts = polygons.map(|polygon| reader.polygon(polygon));
-                (Kind::Area, parts.collect::<Result<_, _>>()?)
+                (ShapeKind::Area, parts.collect::<Result<_, _>>()?)
             }
             _ => return Err(NO_TYPE.to_owned()),
         };
@@ -62,13 +62,13 @@ impl<S: Surface> Shape<S> {
 
     /// How large it is; points and lines are not.
     pub(super) fn area(&self) -> f64 {
-        let parts = self.parts.iter().filter(|_| self.kind == Kind::Area);
-        parts.map(Part::area).sum()
+        let parts = self.parts.iter().filter(|_| self.kind == ShapeKind::Area);
+        parts.map(ShapePart::area).sum()
     }
 
     /// All edges.
     pub(super) fn edges(&self) -> impl Iterator<Item = &S::Edge> {
-        self.parts.iter().flat_map(Part::edges)
+        self.parts.iter().flat_map(ShapePart::edges)
     }
 
     /// The start of each chain.
@@ -83,7 +83,7 @@ impl<S: Surface> Shape<S> {
     }
 }
 
-impl<S: Surface> Part<S> {
+impl<S: Surface> ShapePart<S> {
     /// The area of a polygon.
     fn area(&self) -> f64 {
         let area_of = |(place, ring): (usize, &Chain<S>)| match place {
@@ -109,21 +109,21 @@ const OPPOSITE: &str = "An edge between opposite points of the earth is not vali
                         between them.";
 
 /// Reads coordinates, and counts the points.
-struct Reader {
+struct CoordinateReader {
     points: usize,
 }
 
 /// A position as it was written.
 type Position = (f64, f64);
 
-impl Reader {
-    fn point<S: Surface>(&mut self, coordinates: &Value) -> Result<Part<S>, String> {
+impl CoordinateReader {
+    fn point<S: Surface>(&mut self, coordinates: &Value) -> Result<ShapePart<S>, String> {
         let (x, y) = self.position(coordinates)?;
         let point = S::point(x, y)?;
-        Ok(Part { chains: vec![S::edge(point, point).into_iter().collect()] })
+        Ok(ShapePart { chains: vec![S::edge(point, point).into_iter().collect()] })
     }
 
-    fn line<S: Surface>(&mut self, coordinates: &Value) -> Result<Part<S>, String> {
+    fn line<S: Surface>(&mut self, coordinates: &Value) -> Result<ShapePart<S>, String> {
         let positions = self.positions(coordinates, "LineString")?;
         let chain = chain::<S>(&positions)?;
         if chain.is_empty() {
@@ -131,10 +131,10 @@ impl Reader {
                         distinct points. A LineString must have at least two distinct points."
                 .to_owned());
         }
-        Ok(Part { chains: vec![chain] })
+        Ok(ShapePart { chains: vec![chain] })
     }
 
-    fn polygon<S: Surface>(&mut self, coordinates: &Value) -> Result<Part<S>, String> {
+    fn polygon<S: Surface>(&mut self, coordinates: &Value) -> Result<ShapePart<S>, String> {
         let rings = list(coordinates, "Polygon")?;
         let mut chains = Vec::with_capacity(rings.len());
         for (place, ring) in rings.iter().enumerate() {
@@ -155,7 +155,7 @@ impl Reader {
         if chains.is_empty() {
             return Err("The Polygon input is not valid because it has no ring.".to_owned());
         }
-        Ok(Part { chains })
+        Ok(ShapePart { chains })
     }
 
     fn positions(&mut self, value: &Value, of: &str) -> Result<Vec<Position>, String> {
