@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use dayfly_engine::reply::{Pieces, Place, QueryFigures, QueryTimes, Reply, Success, Usage};
+use dayfly_engine::reply::{Origin, Pieces, QueryFigures, QueryTimes, Reply, Success, Usage};
 use dayfly_model::{Error, Timestamp, session};
 
 use crate::advice;
@@ -124,7 +124,7 @@ fn text(text: impl Into<Bytes>) -> Told {
     Told::Text(text.into())
 }
 
-fn container(out: &mut impl Out, place: &Place, number: u64) {
+fn container(out: &mut impl Out, place: &Origin, number: u64) {
     out.put(Figure::AltContentPath, text(place.names.clone()));
     if let Some(rid) = &place.rid {
         out.put(Figure::ContentPath, text(rid.clone()));

@@ -1,6 +1,7 @@
 //! What a compiler cannot see: the layers, the ledger, the scripts.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -113,6 +114,60 @@ fn the_arrows_within_a_crate_go_one_way() {
     }
 }
 
+/// The crates in which a reader knows a type by its name alone. The others are to follow.
+const ONE_MEANING: [&str; 4] = ["model", "storage", "sql", "engine"];
+
+#[test]
+fn a_name_is_one_type_within_a_crate() {
+    let mut twice = Vec::new();
+    for name in ONE_MEANING {
+        let mut known: BTreeMap<String, PathBuf> = BTreeMap::new();
+        for file in sources(root().join("crates").join(name).join("src")) {
+            for defined in types(&fs::read_to_string(&file).unwrap()) {
+                if let Some(other) = known.insert(defined.clone(), file.clone()) {
+                    let (other, file) = (other.display(), file.display());
+                    twice.push(format!("{name}: `{defined}` in {other} and in {file}"));
+                }
+            }
+        }
+        assert!(known.len() > 20, "{name} has {} types", known.len());
+    }
+    assert!(twice.is_empty(), "{twice:#?}");
+}
+
+/// The files of a folder and of those in it, but for tests.
+fn sources(folder: PathBuf) -> Vec<PathBuf> {
+    let (mut files, mut folders) = (Vec::new(), vec![folder]);
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten() {
+            let path = entry.unwrap().path();
+            match path.file_stem().unwrap().to_str() {
+                Some(name) if name.ends_with("tests") => {}
+                _ if path.is_dir() => folders.push(path),
+                _ => files.push(path),
+            }
+        }
+    }
+    files
+}
+
+/// The types that a text defines, but for its tests and for those of a trait, which
+/// are indented.
+fn types(text: &str) -> Vec<String> {
+    let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
+    let defined = |line: &str| {
+        let line = line.trim_start();
+        let words =
+            line.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|w| !w.is_empty());
+        let mut words = words.skip_while(|word| ["pub", "crate", "super", "in"].contains(word));
+        let is_type = ["struct", "enum", "union", "trait", "type"].contains(&words.next()?);
+        let is_code = line.starts_with(char::is_alphabetic);
+        words.next().filter(|_| is_type && is_code).map(str::to_owned)
+    };
+    let of_trait = |line: &&str| line.starts_with("    ") && line.trim_start().starts_with("type ");
+    text.lines().filter(|line| !of_trait(line)).filter_map(defined).collect()
+}
+
 /// The words of the paragraph that begins with `` `name`: ``.
 fn printed_order(page: &str, name: &str) -> Vec<String> {
     let start = format!("- `{name}`: ");
@@ -134,18 +189,8 @@ fn module_names(source: &Path) -> Vec<String> {
 
 /// The modules of the same crate that the files of one name, but for their tests.
 fn used_by(source: &Path, module: &str) -> Vec<String> {
-    let mut files = vec![source.join(format!("{module}.rs"))];
-    let mut folders = vec![source.join(module)];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).into_iter().flatten() {
-            let path = entry.unwrap().path();
-            match path.file_stem().unwrap().to_str() {
-                Some(name) if name.ends_with("tests") => {}
-                _ if path.is_dir() => folders.push(path),
-                _ => files.push(path),
-            }
-        }
-    }
+    let mut files = sources(source.join(module));
+    files.push(source.join(format!("{module}.rs")));
     let texts = files.iter().filter_map(|file| fs::read_to_string(file).ok());
     let mut used: Vec<String> = texts.flat_map(|text| named(&text)).collect();
     used.sort_unstable();
@@ -209,7 +254,7 @@ fn what_is_said_in_one_place_is_said_nowhere_else() {
         ("what is tested is what is shipped", "engine", "cfg!(test)", &[]),
     ] {
         let source = root().join("crates").join(folder).join("src");
-        for (file, text) in sources(&source) {
+        for (file, text) in named_sources(&source) {
             let text = text.split("#[cfg(test)]\nmod tests").next().unwrap();
             if text.contains(needle) {
                 assert!(places.contains(&&*file), "{what}, but {folder}/src/{file} has '{needle}'");
@@ -219,7 +264,7 @@ fn what_is_said_in_one_place_is_said_nowhere_else() {
 }
 
 /// All files of a crate but those of its tests, with their names.
-fn sources(source: &Path) -> Vec<(String, String)> {
+fn named_sources(source: &Path) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut folders = vec![source.to_path_buf()];
     while let Some(folder) = folders.pop() {

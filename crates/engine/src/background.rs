@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::index::rebuild::{self, Size, Turn};
+use crate::index::rebuild::{self, Moved, Size};
 use crate::purge::{self, PERIOD, Pace, Purge};
 use crate::recovery;
 use crate::shared::Shared;
@@ -27,9 +27,9 @@ fn rebuild_in_turn(shared: &Shared, purge: &Purge) -> Duration {
     let Pace { items, urgency, .. } = pace;
     let size = Size { items, bytes: pace.bytes() as u64, urgency };
     match rebuild::turn(&*shared.store, &shared.index, size) {
-        Ok(Turn::Idle) => PERIOD,
-        Ok(Turn::Looked) => pace.rest,
-        Ok(Turn::Committed) => {
+        Ok(Moved::Idle) => PERIOD,
+        Ok(Moved::Looked) => pace.rest,
+        Ok(Moved::Committed) => {
             purge.counted();
             pace.rest
         }

@@ -22,7 +22,7 @@ use serde_json::{Map, Value, json};
 
 use crate::keys::{self, CATALOG};
 use crate::operation::Showing;
-use crate::reply::{Count, Place, Usage, storage_failed};
+use crate::reply::{Count, Origin, Usage, storage_failed};
 use crate::version;
 
 /// How many containers are kept parsed.
@@ -48,10 +48,10 @@ impl Database {
     }
 
     /// Where its containers are.
-    pub(crate) fn place(&self) -> Place {
+    pub(crate) fn place(&self) -> Origin {
         let rid = Some(self.rid().into());
         let names = format!("dbs/{}", self.id).into();
-        Place { names, rid, number: 0, range: None, lsn: None }
+        Origin { names, rid, number: 0, range: None, lsn: None }
     }
 
     pub(crate) fn to_json(&self) -> Value {
@@ -211,7 +211,7 @@ pub(crate) struct Container {
     /// `dbs/{name}/colls/{name}`.
     pub(crate) names: Bytes,
     /// The database it is in, for answers about the container itself.
-    pub(crate) owner: Place,
+    pub(crate) owner: Origin,
     /// `dbs/{rid}/colls/{rid}/`.
     pub(crate) self_link: String,
     pub(crate) record: ContainerRecord,
@@ -245,9 +245,9 @@ impl Container {
 
     /// Where its items are, in the range `range` if that is one, with all commits up to
     /// `lsn`.
-    pub(crate) fn place(&self, range: Option<Arc<str>>, lsn: Option<u64>) -> Place {
+    pub(crate) fn place(&self, range: Option<Arc<str>>, lsn: Option<u64>) -> Origin {
         let (names, rid) = (self.names.clone(), Some(self.rid_bytes.clone()));
-        Place { names, rid, number: self.number, range, lsn }
+        Origin { names, rid, number: self.number, range, lsn }
     }
 
     /// The computed properties of its items.
@@ -399,7 +399,7 @@ impl CatalogView for View<'_> {
 }
 
 /// A database, and whether it was named by its RID.
-pub(crate) struct Found<T> {
+pub(crate) struct Addressed<T> {
     pub(crate) value: T,
     pub(crate) by_rid: bool,
 }
@@ -408,12 +408,12 @@ pub(crate) struct Found<T> {
 pub(crate) fn find_database<V: CatalogView + ?Sized>(
     view: &V,
     segment: &str,
-) -> Result<Option<Found<Database>>> {
+) -> Result<Option<Addressed<Database>>> {
     if let Some(value) = database_with_rid(view, segment)? {
-        return Ok(Some(Found { value, by_rid: true }));
+        return Ok(Some(Addressed { value, by_rid: true }));
     }
     let database = read(view, &keys::database(segment))?;
-    Ok(database.map(|value| Found { value, by_rid: false }))
+    Ok(database.map(|value| Addressed { value, by_rid: false }))
 }
 
 /// The database with this RID.
@@ -430,14 +430,14 @@ pub(crate) fn database_with_rid<V: CatalogView + ?Sized>(
 pub(crate) fn open_database<V: CatalogView + ?Sized>(
     view: &V,
     segment: &str,
-) -> Result<Found<Database>> {
+) -> Result<Addressed<Database>> {
     find_database(view, segment)?.ok_or_else(|| not_found(ErrorKind::OwnerNotFound))
 }
 
 /// The stored form of the container called `segment` in `database`.
 pub(crate) fn find_container_record<V: CatalogView + ?Sized>(
     view: &V,
-    database: &Found<Database>,
+    database: &Addressed<Database>,
     segment: &str,
 ) -> Result<Option<ContainerRecord>> {
     let number = database.value.number;
@@ -492,7 +492,7 @@ fn text<V: CatalogView + ?Sized>(view: &V, key: &[u8]) -> Result<Option<String>>
 
 /// Containers that were met before.
 pub(crate) struct Catalog {
-    known: quick_cache::sync::Cache<Name, Known>,
+    known: quick_cache::sync::Cache<Name, KnownContainer>,
 }
 
 /// A database and a container, as requests name them.
@@ -506,7 +506,7 @@ impl quick_cache::Equivalent<Name> for (&str, &str) {
 }
 
 #[derive(Clone)]
-struct Known {
+struct KnownContainer {
     /// The catalog's commit this was read at.
     lsn: u64,
     by_rid: bool,
@@ -526,13 +526,13 @@ impl Catalog {
         database: &str,
         container: &str,
         missing: ErrorKind,
-    ) -> Result<Found<Arc<Container>>> {
+    ) -> Result<Addressed<Arc<Container>>> {
         let lsn = snapshot.head(CATALOG).lsn;
         let known = self.known.get(&(database, container));
         if let Some(known) = &known
             && known.lsn == lsn
         {
-            return Ok(Found { value: Arc::clone(&known.container), by_rid: known.by_rid });
+            return Ok(Addressed { value: Arc::clone(&known.container), by_rid: known.by_rid });
         }
 
         let name = Name(database.to_owned(), container.to_owned());
@@ -543,9 +543,9 @@ impl Catalog {
             Some(known) if same(&known.container.record, &record) => known.container,
             _ => Arc::new(Container::new(&owner.value, record)),
         };
-        let found = Known { lsn, by_rid: owner.by_rid, container: Arc::clone(&container) };
+        let found = KnownContainer { lsn, by_rid: owner.by_rid, container: Arc::clone(&container) };
         self.known.insert(name, found);
-        Ok(Found { value: container, by_rid: owner.by_rid })
+        Ok(Addressed { value: container, by_rid: owner.by_rid })
     }
 }
 

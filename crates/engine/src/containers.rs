@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::caller::Caller;
 use crate::catalog::{
-    self, Container, ContainerRecord, Database, Delayed, Found, Numbers, not_found,
+    self, Addressed, Container, ContainerRecord, Database, Delayed, Numbers, not_found,
 };
 use crate::clerk::{CatalogPlan, Clerk};
 use crate::condition::{check_match, taken};
@@ -226,7 +226,7 @@ pub(crate) fn all(
 fn open(
     snapshot: &dyn Snapshot,
     at: &ContainerScope,
-) -> Result<(Found<Database>, ContainerRecord, Container)> {
+) -> Result<(Addressed<Database>, ContainerRecord, Container)> {
     let owner = catalog::open_database(snapshot, &at.database)?;
     let record = catalog::find_container_record(snapshot, &owner, &at.container)?
         .ok_or_else(|| not_found(ErrorKind::NotFound))?;

@@ -34,20 +34,20 @@ const PAUSE_MAX: Second = 60;
 /// What is known of every bucket.
 #[derive(Default)]
 pub(crate) struct Deadlines {
-    known: RwLock<HashMap<Bucket, Arc<Known>>>,
-    line: Mutex<Line>,
+    known: RwLock<HashMap<Bucket, Arc<KnownDeadline>>>,
+    line: Mutex<DueLine>,
     /// Whether a deleted container may have left something.
     condemned: AtomicBool,
 }
 
 /// What is known of one bucket. Changed under the lock of the line only; read
 /// by every write.
-struct Known {
+struct KnownDeadline {
     due: AtomicU64,
 }
 
 #[derive(Default)]
-struct Line {
+struct DueLine {
     /// In the order of their time. Each bucket is here once at most.
     waiting: BTreeSet<(Second, Bucket)>,
     /// Those that are due, in the order of their turns.
@@ -75,7 +75,7 @@ impl Deadlines {
     /// Something in `bucket` dies at `at`. Nearly always something else dies
     /// before it; then this is a comparison.
     pub(crate) fn tell(&self, bucket: Bucket, at: Second) {
-        let earlier = |known: &Arc<Known>| known.due.load(Ordering::Acquire) <= at;
+        let earlier = |known: &Arc<KnownDeadline>| known.due.load(Ordering::Acquire) <= at;
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         if known.get(&bucket).is_some_and(earlier) {
             return;
@@ -176,14 +176,14 @@ impl Deadlines {
         buckets.filter_map(keys::container_of).collect()
     }
 
-    fn known(&self, bucket: Bucket) -> Arc<Known> {
+    fn known(&self, bucket: Bucket) -> Arc<KnownDeadline> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = known.get(&bucket) {
             return Arc::clone(known);
         }
         drop(known);
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        let new = || Arc::new(Known { due: AtomicU64::new(NEVER) });
+        let new = || Arc::new(KnownDeadline { due: AtomicU64::new(NEVER) });
         Arc::clone(known.entry(bucket).or_insert_with(new))
     }
 
@@ -195,8 +195,8 @@ impl Deadlines {
     }
 }
 
-impl Line {
-    fn lower(&mut self, bucket: Bucket, known: &Known, at: Second) {
+impl DueLine {
+    fn lower(&mut self, bucket: Bucket, known: &KnownDeadline, at: Second) {
         let before = known.due.load(Ordering::Acquire);
         if before > at {
             self.waiting.remove(&(before, bucket));

@@ -68,12 +68,12 @@ const POLICIES_KNOWN: usize = 2;
 pub(crate) struct Source {
     text: Bytes,
     indexing: Indexing,
-    known: Mutex<Vec<Known>>,
+    known: Mutex<Vec<KnownEntries>>,
 }
 
 /// What an item with this `_ts` has in the index by a policy.
 #[derive(Debug)]
-struct Known {
+struct KnownEntries {
     recipe: Arc<Recipe>,
     ts: Timestamp,
     indexed: Indexed,
@@ -98,7 +98,7 @@ impl Source {
     /// What the item has in the index by this recipe, if `ts` is its `_ts`.
     pub(crate) fn by(&self, recipe: &Arc<Recipe>, ts: Timestamp) -> Result<Indexed> {
         let mut known = lock(&self.known);
-        let fits = |known: &&Known| {
+        let fits = |known: &&KnownEntries| {
             Arc::ptr_eq(&known.recipe, recipe) && (known.ts == ts || !recipe.rules().has_times())
         };
         if let Some(found) = known.iter().find(fits) {
@@ -106,7 +106,7 @@ impl Source {
         }
         let indexed = self.derive(recipe, ts)?;
         known.truncate(POLICIES_KNOWN - 1);
-        known.insert(0, Known { recipe: Arc::clone(recipe), ts, indexed: indexed.clone() });
+        known.insert(0, KnownEntries { recipe: Arc::clone(recipe), ts, indexed: indexed.clone() });
         Ok(indexed)
     }
 

@@ -37,7 +37,7 @@ use crate::liveness::Liveness;
 use crate::operation::{Condition, ItemAddress, Part};
 use crate::parts::Touched;
 use crate::record::{Record, Seen, look};
-use crate::reply::{Place, Reply, Success, storage_failed};
+use crate::reply::{Origin, Reply, Success, storage_failed};
 use crate::scope::Opened;
 use crate::version;
 
@@ -76,7 +76,7 @@ impl Spot {
     }
 
     /// For an answer that knows the bucket's commits up to `lsn`.
-    pub(crate) fn place(&self, container: &Container, lsn: u64) -> Place {
+    pub(crate) fn place(&self, container: &Container, lsn: u64) -> Origin {
         container.place(Some(Arc::clone(&self.range)), Some(lsn))
     }
 }
@@ -118,8 +118,8 @@ pub(crate) fn read(
 
 /// The answer to a read of an item that is not there. As that of the service, it does not
 /// say the RID of the container.
-fn missing(opened: &Opened, place: Place) -> Reply {
-    opened.failed(not_found(ErrorKind::NotFound)).at(Place { rid: None, ..place })
+fn missing(opened: &Opened, place: Origin) -> Reply {
+    opened.failed(not_found(ErrorKind::NotFound)).at(Origin { rid: None, ..place })
 }
 
 fn shown(container: &Container, record: &Record, condition: &Condition, now: Timestamp) -> Reply {

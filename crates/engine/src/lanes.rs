@@ -103,7 +103,7 @@ pub(crate) struct Lanes {
 struct Road {
     steps: QuerySteps,
     places: ByLane<usize>,
-    state: Mutex<State>,
+    state: Mutex<RoadState>,
     /// Somebody may begin.
     turn: Condvar,
     moved: AtomicU64,
@@ -112,7 +112,7 @@ struct Road {
 }
 
 #[derive(Default)]
-struct State {
+struct RoadState {
     waiting: ByLane<VecDeque<Job>>,
     running: ByLane<usize>,
     /// How to call back each that runs.
@@ -228,7 +228,7 @@ impl Drop for Lanes {
 }
 
 impl Road {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, RoadState> {
         lock(&self.state)
     }
 
@@ -316,7 +316,7 @@ impl Road {
     }
 }
 
-impl State {
+impl RoadState {
     /// The first of a line that may begin.
     fn next(&mut self, mut places: ByLane<usize>) -> Option<(Lane, Job)> {
         for lane in [Lane::Quick, Lane::Slow] {

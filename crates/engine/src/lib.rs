@@ -113,20 +113,20 @@ pub enum Answer {
 pub struct Pending(Waiting);
 
 enum Waiting {
-    Item(Ticket<WritePlan>, Within),
-    Batch(Ticket<WritePlan>, Within),
+    Item(Ticket<WritePlan>, FromContainer),
+    Batch(Ticket<WritePlan>, FromContainer),
     Work(oneshot::Receiver<Reply>),
     /// It is given up when this is dropped.
     Query(oneshot::Receiver<Reply>, Waiter),
 }
 
 /// The container that an answer about an item is from.
-struct Within {
+struct FromContainer {
     shared: Arc<Shared>,
     container: Arc<Container>,
 }
 
-impl Within {
+impl FromContainer {
     /// Says what is alive in the container.
     fn tell(&self, reply: Reply) -> Reply {
         self.shared.tell_usage(&self.container, reply)
@@ -380,14 +380,14 @@ impl Engine {
         opened: Opened,
         part: &Part,
         plan: Result<WritePlan>,
-        waiting: fn(Ticket<WritePlan>, Within) -> Waiting,
+        waiting: fn(Ticket<WritePlan>, FromContainer) -> Waiting,
     ) -> Answer {
         match plan {
             Ok(plan) => {
                 let bucket = plan.bucket();
                 let ticket = commit_returning(&self.shared.store, bucket, plan);
                 let (shared, container) = (Arc::clone(&self.shared), opened.container);
-                Answer::Pending(Pending(waiting(ticket, Within { shared, container })))
+                Answer::Pending(Pending(waiting(ticket, FromContainer { shared, container })))
             }
             Err(error) => Answer::ready(opened.failed(error).at(opened.place(part))),
         }

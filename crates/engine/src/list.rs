@@ -21,12 +21,12 @@ const CHUNK: usize = 32;
 
 /// Shows items of a container in key order: by EPK, then by id.
 pub(crate) fn items(opened: &Opened, part: &Part, page: &Page) -> Reply {
-    let outcome = Scan::new(opened, part, page).and_then(Scan::run);
+    let outcome = ListPage::new(opened, part, page).and_then(ListPage::run);
     outcome.unwrap_or_else(|error| opened.failed(error)).at(opened.place(part))
 }
 
 /// One page of items on its way.
-struct Scan<'a> {
+struct ListPage<'a> {
     opened: &'a Opened,
     /// What to read, in order.
     segments: Vec<(Bucket, KeyRange)>,
@@ -38,7 +38,7 @@ struct Scan<'a> {
     charge_ru: f64,
 }
 
-impl<'a> Scan<'a> {
+impl<'a> ListPage<'a> {
     fn new(opened: &'a Opened, part: &Part, page: &Page) -> Result<Self> {
         let container = &opened.container;
         let mut segments = segments(container, part)?;
@@ -47,7 +47,7 @@ impl<'a> Scan<'a> {
         if let Some(token) = &page.continuation {
             skip_to(&mut segments, read_token(token, scope)?)?;
         }
-        Ok(Scan {
+        Ok(ListPage {
             opened,
             segments,
             limit: limit(page),

@@ -95,9 +95,9 @@ impl Class {
 /// Versions that came, or that went. Neighbours of one class and second are added
 /// up: the purge takes them in their order.
 #[derive(Default)]
-pub(crate) struct Notes(Vec<((Class, u64), Count)>);
+pub(crate) struct Tallied(Vec<((Class, u64), Count)>);
 
-impl Notes {
+impl Tallied {
     /// Notes a version with this life stamp and `_ts`.
     pub(crate) fn add(&mut self, life: Life, ts: Timestamp, bytes: u64) {
         let place = (Class::of(life), second_of(life, ts));
@@ -144,11 +144,11 @@ pub(crate) struct Lives<'a> {
     get: &'a dyn Fn(&[u8]) -> Result<Option<Bytes>>,
     /// The last page that was read of each class and level: sums that follow
     /// each other need mostly the same ones.
-    pages: RefCell<[[Option<Page>; LEVELS as usize]; 4]>,
+    pages: RefCell<[[Option<LifePage>; LEVELS as usize]; 4]>,
 }
 
 /// A page: its number, and what it counts.
-type Page = (u64, Box<Tally>);
+type LifePage = (u64, Box<Tally>);
 
 /// What is alive, and what is dead and still there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

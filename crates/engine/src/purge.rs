@@ -5,7 +5,7 @@
 //! pacer       how much at once, and how long to rest, by what users do
 //! unit        one commit: burials, and how far the cursors have come
 //! clear       what deleted containers left
-//! tally       what was done, in numbers
+//! counters    what was done, in numbers
 //! ```
 //!
 //! A bucket has two queues in the order of death: the feed, where items that
@@ -18,8 +18,8 @@
 //! at a time.
 
 mod clear;
+mod counters;
 mod pacer;
-mod tally;
 mod unit;
 
 use std::collections::{HashMap, HashSet};
@@ -34,11 +34,11 @@ use dayfly_storage::{Bucket, Second, commit_on};
 use serde_json::json;
 
 pub(crate) use self::clear::clear_bucket;
+use self::counters::Counters;
+pub use self::counters::{LAG_SECONDS, Lag, PurgeFigures};
 use self::pacer::{ByUsers, Load, Meter, Pacer, awaited};
 pub(crate) use self::pacer::{PERIOD, Pace};
-use self::tally::Tally;
-pub use self::tally::{LAG_SECONDS, Lag, PurgeFigures};
-use self::unit::{Cursor, Look, Part};
+use self::unit::{Cursor, Look, LookBounds};
 use crate::deadlines::After;
 use crate::index::Runs;
 use crate::locks::lock;
@@ -111,7 +111,7 @@ pub(crate) struct Purge {
     paused: Mutex<Paused>,
     /// Whether the log says that the purge is held.
     told_held: AtomicBool,
-    tally: Tally,
+    counters: Counters,
     stop: Stop,
 }
 
@@ -136,7 +136,7 @@ impl Purge {
             meter: Meter::default(),
             paused: Mutex::default(),
             told_held: AtomicBool::new(false),
-            tally: Tally::default(),
+            counters: Counters::default(),
             stop: Stop::default(),
         }
     }
@@ -151,19 +151,19 @@ impl Purge {
         self.shared.deadlines.forget(bucket);
         lock(&self.runs).remove(&bucket);
         if let Some(container) = keys::container_of(bucket) {
-            self.tally.forget(container);
+            self.counters.forget(container);
             lock(&self.paused).containers.remove(&container);
         }
     }
 
     /// What was done since the start.
     pub(crate) fn figures(&self) -> PurgeFigures {
-        self.tally.figures()
+        self.counters.figures()
     }
 
     /// How many items of each container were removed since the start.
     pub(crate) fn all_purged(&self) -> HashMap<u32, u64> {
-        self.tally.all_purged()
+        self.counters.all_purged()
     }
 
     /// Whether an operator paused it, in all containers or in some.
@@ -250,7 +250,7 @@ fn bury_in_turn(purge: &Purge, bucket: Bucket, pace: Pace, now: Second) {
     if after == After::Gone {
         purge.forget(bucket);
     } else if let Some(container) = container {
-        purge.tally.looked(container, failure);
+        purge.counters.looked(container, failure);
     }
 }
 
@@ -270,7 +270,7 @@ fn step(purge: &Purge, bucket: Bucket, pace: Pace) -> dayfly_storage::Result<Aft
         &*purge.shared.store.snapshot()?,
         bucket,
         pace,
-        Part::default(),
+        LookBounds::default(),
         &purge.shared.index,
     );
     commit(purge, bucket, look?, |_| Ok(None)).map(|(after, _)| after)
@@ -294,7 +294,7 @@ impl<'a> Steps<'a> {
         let Steps { purge, bucket, until, .. } = *self;
         let _unit = lock(&purge.unit);
         let look = |behind| {
-            let part = Part { behind, until: Some(until) };
+            let part = LookBounds { behind, until: Some(until) };
             unit::look(&*purge.shared.store.snapshot()?, bucket, pace, part, &purge.shared.index)
         };
         let now = self.ahead.take().map_or_else(|| look(None), Ok)?;
@@ -325,7 +325,7 @@ fn commit(
     let buried = ticket.wait()?;
     purge.counted();
     if let Some(container) = keys::container_of(bucket) {
-        purge.tally.buried(container, &buried);
+        purge.counters.buried(container, &buried);
     }
     let is_cut = buried.cut;
     let more = more || is_cut;
@@ -352,7 +352,7 @@ fn tell_emptied(purge: &Purge, bucket: Bucket, runs: &Runs, more: bool) {
 /// Returns how many items went. What fails in one bucket does not hold up the
 /// others; the first failure is the answer.
 pub(crate) fn all(purge: &Purge) -> Result<u64> {
-    let before = purge.tally.purged_items(None);
+    let before = purge.counters.purged_items(None);
     let mut failure = None;
     let until = now(purge)?;
     for bucket in buckets(purge, None) {
@@ -369,7 +369,7 @@ pub(crate) fn all(purge: &Purge) -> Result<u64> {
     while clear::step(purge, Pace::FULL)? {
         tracing::debug!("a part of a deleted container was cleared");
     }
-    failure.map_or_else(|| Ok(purge.tally.purged_items(None) - before), Err)
+    failure.map_or_else(|| Ok(purge.counters.purged_items(None) - before), Err)
 }
 
 /// Removes what was due at `until`, in one container or in all, for somebody
@@ -378,14 +378,14 @@ pub(crate) fn run(purge: &Purge, container: Option<u32>, until: Timestamp) -> Re
     if let Some(hold) = purge.shared.store.glance().purge_hold {
         return held(hold).into();
     }
-    let before = purge.tally.purged_items(container);
+    let before = purge.counters.purged_items(container);
     let outcome = buckets(purge, container)
         .into_iter()
         .try_for_each(|bucket| drain(purge, bucket, until))
         .and_then(|()| now(purge));
     match outcome {
         Ok(now) => {
-            let purged = purge.tally.purged_items(container).saturating_sub(before);
+            let purged = purge.counters.purged_items(container).saturating_sub(before);
             let body = json!({ "purgedItems": purged }).to_string();
             Reply::ok(Success::new(200, body), now, 0.0)
         }
@@ -473,7 +473,7 @@ pub(crate) fn resume(purge: &Purge, container: Option<u32>) -> bool {
 /// How the purge of a container stands.
 pub(crate) fn status(purge: &Purge, container: u32) -> PurgeStatus {
     let clock = purge.shared.store.glance();
-    let (items_per_second, failure) = purge.tally.state_of(container, clock.now);
+    let (items_per_second, failure) = purge.counters.state_of(container, clock.now);
     let (state, reason) = if purge.is_paused(Some(container)) {
         (PurgeState::Paused, Some("An operator paused it.".to_owned()))
     } else if let Some(hold) = clock.purge_hold {
@@ -483,7 +483,7 @@ pub(crate) fn status(purge: &Purge, container: u32) -> PurgeStatus {
     } else {
         (PurgeState::Idle, failure)
     };
-    let purged_items = purge.tally.purged_items(Some(container));
+    let purged_items = purge.counters.purged_items(Some(container));
     PurgeStatus { state, reason, items_per_second, purged_items }
 }
 

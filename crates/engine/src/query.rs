@@ -56,7 +56,7 @@ use self::laps::Laps;
 pub(crate) use self::plan::plan;
 use self::reach::Reach;
 use self::said::Said;
-use self::token::{Place, Seals, Token};
+use self::token::{Position, Seals, Token};
 use crate::operation::{AdviceForm, QueryItems};
 use crate::pages;
 use crate::reply::{IndexAdvice, QueryFigures, Reply, Success};
@@ -142,7 +142,7 @@ fn run(shared: &Shared, opened: &Opened, asked: &QueryItems, steps: &Steps<'_>) 
         (Some(resume), at)
     } else {
         let boundary = request.boundary.as_ref();
-        (boundary.map(|boundary| program.start_at(boundary)).transpose()?, Place::Start)
+        (boundary.map(|boundary| program.start_at(boundary)).transpose()?, Position::Start)
     };
     let limits = Limits { rows: pages::limit(&asked.page), bytes: PAGE_BYTES_MAX };
     let flat = container.definition().geospatial == Geospatial::Geometry;
@@ -162,7 +162,7 @@ fn run(shared: &Shared, opened: &Opened, asked: &QueryItems, steps: &Steps<'_>) 
         let known = known::answer(&chooser, &program, &asked.part, &segments, page, &mut figures)?;
         if let Some(finished) = known {
             taken = Taken::Known;
-            (finished, Place::Start)
+            (finished, Position::Start)
         } else {
             let way = choose(&chooser, &program, &segments, &at)?;
             figures.times.choose = laps.next();
@@ -216,9 +216,9 @@ fn check_needs(
 }
 
 /// The page of a query that reads no items.
-fn alone(mut page: Page<'_>) -> Result<(Finished, Place)> {
+fn alone(mut page: Page<'_>) -> Result<(Finished, Position)> {
     page.add_nothing()?;
-    Ok((page.finish()?, Place::Start))
+    Ok((page.finish()?, Position::Start))
 }
 
 /// Brings items to a page until it is full, or has made so many steps, and says where
@@ -229,9 +229,9 @@ fn look(
     mut access: Access<'_>,
     steps_max: u64,
     figures: &mut QueryFigures,
-) -> Result<(Finished, Place)> {
+) -> Result<(Finished, Position)> {
     let streams = program.style() == Style::Stream;
-    let mut next = Place::Start;
+    let mut next = Position::Start;
     let mut found_first = None;
     if page.is_done() {
         return Ok((page.finish()?, next));

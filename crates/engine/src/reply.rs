@@ -22,7 +22,7 @@ pub struct Reply {
     /// What it cost, in request units.
     pub charge_ru: f64,
     /// Where it happened, for requests that got as far as a container.
-    pub place: Option<Place>,
+    pub place: Option<Origin>,
 }
 
 /// What a successful operation answers.
@@ -167,7 +167,7 @@ impl<T: Into<Bytes>> From<T> for Pieces {
 /// What an answer is about lies in a container, or is one and lies in a database:
 /// the names of that, and where the order of its commits stood.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct Origin {
     /// `dbs/{name}/colls/{name}` or `dbs/{name}`, in UTF-8.
     pub names: Bytes,
     /// Its RID, unless that is not to be told.
@@ -217,7 +217,7 @@ impl Reply {
     }
 
     /// The same, with the place it happened.
-    pub(crate) fn at(mut self, place: Place) -> Self {
+    pub(crate) fn at(mut self, place: Origin) -> Self {
         self.place = Some(place);
         self
     }

@@ -11,7 +11,7 @@ use dayfly_storage::tally::Change;
 
 use crate::index::{self, Difference, Indexed, Owner};
 use crate::keys::{self, ItemKey, Partition};
-use crate::lives::Notes;
+use crate::lives::Tallied;
 use crate::record::{FeedRow, Record};
 
 impl Record {
@@ -48,7 +48,7 @@ impl Record {
         key: &ItemKey,
         difference: &Difference,
     ) {
-        let mut gone = Notes::default();
+        let mut gone = Tallied::default();
         FeedRow::of(old, key).remove_version(batch, &mut gone);
         gone.write(batch, Change::Less);
         self.put_version(batch, key);
@@ -80,7 +80,7 @@ impl Record {
 
     /// Buries the item, which stands at `key`.
     pub(crate) fn bury(&self, batch: &mut Batch, key: &ItemKey, indexed: &Indexed) {
-        let mut gone = Notes::default();
+        let mut gone = Tallied::default();
         FeedRow::of(self, key).bury(batch, &mut gone, indexed);
         gone.write(batch, Change::Less);
     }
@@ -92,7 +92,7 @@ impl Record {
         if let Some(due) = row.due() {
             batch.put(due, key.tail().to_vec());
         }
-        let mut new = Notes::default();
+        let mut new = Tallied::default();
         new.add(self.life, self.ts, row.bytes);
         new.write(batch, Change::More);
         if self.is_touched {
@@ -115,7 +115,7 @@ impl FeedRow {
     ///
     /// Purge calls this, deletes call it, and a write that meets an expired
     /// item calls it first, in its own commit.
-    pub(crate) fn bury(&self, batch: &mut Batch, gone: &mut Notes, indexed: &Indexed) {
+    pub(crate) fn bury(&self, batch: &mut Batch, gone: &mut Tallied, indexed: &Indexed) {
         batch.delete(self.key.record().to_vec());
         indexed.remove(batch, self.docno);
         batch.delete(keys::by_rid(self.docno));
@@ -126,7 +126,7 @@ impl FeedRow {
         }
     }
 
-    fn remove_version(&self, batch: &mut Batch, gone: &mut Notes) {
+    fn remove_version(&self, batch: &mut Batch, gone: &mut Tallied) {
         batch.delete(keys::feed(self.version));
         if let Some(due) = self.due() {
             batch.delete(due);

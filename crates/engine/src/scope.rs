@@ -7,10 +7,10 @@ use dayfly_model::{Error, ErrorKind, Result, Timestamp};
 use dayfly_storage::{Bucket, Direction, Snapshot};
 
 use crate::catalog::{self, Container};
-use crate::index::walk::{Entries, Stretch};
+use crate::index::walk::{Entries, EntryRange};
 use crate::operation::{ContainerScope, Part};
 use crate::parts::{self, Touched};
-use crate::reply::{Place, Reply, storage_failed};
+use crate::reply::{Origin, Reply, storage_failed};
 use crate::settings::QueryLimits;
 use crate::shared::Shared;
 
@@ -44,14 +44,14 @@ impl Opened {
         Ok(())
     }
 
-    /// A walk over the entries of a stretch, in one of the container's buckets.
+    /// A walk over a range of entries, in one of the container's buckets.
     pub(crate) fn entries(
         &self,
         bucket: Bucket,
-        stretch: &Stretch,
+        entry_range: &EntryRange,
         direction: Direction,
     ) -> Result<Entries<'_>> {
-        Entries::new(&*self.snapshot, bucket, stretch, direction, &self.limits)
+        Entries::new(&*self.snapshot, bucket, entry_range, direction, &self.limits)
             .map_err(storage_failed)
     }
 
@@ -63,7 +63,7 @@ impl Opened {
     /// Where items are that a request names by `part`, for whatever it is answered, a
     /// refusal too. If that is one range, it is the range of the answer; if it is
     /// several, or the part names none, there is none.
-    pub(crate) fn place(&self, part: &Part) -> Place {
+    pub(crate) fn place(&self, part: &Part) -> Origin {
         let touched = self.touched(part).unwrap_or_default();
         let range = match touched.as_slice() {
             [only] => Some(Arc::clone(&only.range)),
@@ -73,9 +73,9 @@ impl Opened {
     }
 
     /// Where the container itself is.
-    pub(crate) fn owner(&self) -> Place {
+    pub(crate) fn owner(&self) -> Origin {
         let heads = self.container.buckets().map(|bucket| self.snapshot.head(bucket).lsn);
-        Place { lsn: heads.max(), ..self.container.owner.clone() }
+        Origin { lsn: heads.max(), ..self.container.owner.clone() }
     }
 
     /// Whether this snapshot has all that the client has seen. A token for a
@@ -83,10 +83,10 @@ impl Opened {
     /// this name, says nothing.
     pub(crate) fn check_session(&self, touched: &[Touched]) -> Result<()> {
         let number = i64::from(self.container.number);
-        let missing = |seen: &TokenPart| {
+        let missing = |part: &TokenPart| {
             let is_ahead =
-                |touched: &Touched| *touched.range == *seen.range && seen.lsn > touched.lsn;
-            (seen.version == -1 || seen.version == number) && touched.iter().any(is_ahead)
+                |touched: &Touched| *touched.range == *part.range && part.lsn > touched.lsn;
+            (part.version == -1 || part.version == number) && touched.iter().any(is_ahead)
         };
         if self.session.iter().any(missing) {
             return Err(Error::new(

@@ -12,7 +12,7 @@ use crate::deadlines::Deadlines;
 use crate::index::Index;
 use crate::reply::Reply;
 use crate::settings::EngineSettings;
-use crate::usage::Usage;
+use crate::usage::UsageCache;
 
 /// What all operations share.
 pub(crate) struct Shared {
@@ -29,7 +29,7 @@ pub(crate) struct Shared {
     /// The policies by which items are indexed.
     pub(crate) index: Arc<Index>,
     /// What is alive in containers.
-    pub(crate) usage: Usage,
+    pub(crate) usage: UsageCache,
 }
 
 impl Shared {
@@ -43,7 +43,7 @@ impl Shared {
             deadlines: Arc::default(),
             burials: Arc::default(),
             index: Arc::default(),
-            usage: Usage::default(),
+            usage: UsageCache::default(),
         }
     }
 

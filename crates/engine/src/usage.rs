@@ -23,25 +23,25 @@ const KEPT_MAX: usize = 1_000;
 const COMMITS_MAX: u64 = 256;
 
 /// The last figures of containers.
-pub(crate) struct Usage {
-    known: quick_cache::sync::Cache<u32, Known>,
+pub(crate) struct UsageCache {
+    known: quick_cache::sync::Cache<u32, KnownUsage>,
 }
 
 #[derive(Clone, Copy)]
-struct Known {
+struct KnownUsage {
     at: Timestamp,
     epoch: u64,
     lsn: u64,
     live: Count,
 }
 
-impl Default for Usage {
+impl Default for UsageCache {
     fn default() -> Self {
-        Usage { known: quick_cache::sync::Cache::new(KEPT_MAX) }
+        UsageCache { known: quick_cache::sync::Cache::new(KEPT_MAX) }
     }
 }
 
-impl Usage {
+impl UsageCache {
     /// What is alive in a container, as an answer of the time `now` may say it,
     /// whose container has seen `lsn` commits.
     pub(crate) fn of(
@@ -52,7 +52,7 @@ impl Usage {
         lsn: u64,
     ) -> Option<Count> {
         let epoch = container.record.epoch;
-        let fits = |known: &Known| {
+        let fits = |known: &KnownUsage| {
             known.at >= now && known.epoch == epoch && lsn < known.lsn.saturating_add(COMMITS_MAX)
         };
         if let Some(known) = self.known.get(&container.number).filter(fits) {
@@ -61,7 +61,7 @@ impl Usage {
         let snapshot = store.snapshot().ok()?;
         let live = standing::of(&*snapshot, container).ok()?.live;
         let at = Timestamp(snapshot.now());
-        self.known.insert(container.number, Known { at, epoch, lsn, live });
+        self.known.insert(container.number, KnownUsage { at, epoch, lsn, live });
         Some(live)
     }
 }

@@ -89,7 +89,7 @@ mod tests {
         ] {
             let read = parse(token).unwrap();
             let read: Vec<_> =
-                read.iter().map(|seen| (seen.range.as_str(), seen.version, seen.lsn)).collect();
+                read.iter().map(|part| (part.range.as_str(), part.version, part.lsn)).collect();
             assert_eq!(read, expected, "{token}");
         }
         let written = TokenPart { range: "3".to_owned(), version: 9, lsn: u64::MAX };

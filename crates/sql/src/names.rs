@@ -28,7 +28,7 @@ pub(crate) use self::groups::{has_aggregate, is_aggregate, meant};
 pub(crate) use self::normal::normal;
 pub(crate) use self::rank::ranking;
 
-use self::clauses::Counts;
+use self::clauses::ClauseCounts;
 use self::order::Stands;
 use crate::error::{SyntaxError, quoted};
 use crate::findings::Findings;
@@ -46,7 +46,7 @@ const SORT_KEYS_MAX: usize = 16;
 /// Checks the tree of a query that was read from `text`.
 pub fn check(query: &Query, text: &str) -> Result<(), SyntaxError> {
     let findings = Findings::new(text);
-    let mut names = Names { scope: Vec::new(), findings, counts: Counts::default() };
+    let mut names = Names { scope: Vec::new(), findings, counts: ClauseCounts::default() };
     names.outermost(query);
     names.limits();
     names.order(query);
@@ -57,7 +57,7 @@ struct Names<'q> {
     /// The names that can be seen, the outer ones first.
     scope: Vec<&'q str>,
     findings: Findings<'q>,
-    counts: Counts,
+    counts: ClauseCounts,
 }
 
 impl<'q> Names<'q> {

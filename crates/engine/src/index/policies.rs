@@ -28,7 +28,7 @@ use dayfly_model::indexing::rules::Composite;
 use dayfly_storage::{Batch, Bucket, Error, Result, Stamp};
 use serde_json::{Value, json};
 
-use super::rebuild::Line;
+use super::rebuild::RebuildLine;
 use super::{Indexed, Recipe, Source};
 use crate::keys;
 use crate::lives::{Class, Lives};
@@ -49,13 +49,13 @@ pub(crate) type Get<'a> = &'a dyn Fn(&[u8]) -> Result<Option<Bytes>>;
 pub(crate) struct Index {
     known: quick_cache::sync::Cache<Bucket, (Bytes, Arc<Policies>)>,
     /// The buckets that may have to be rebuilt.
-    pub(crate) line: Line,
+    pub(crate) line: RebuildLine,
 }
 
 impl Default for Index {
     fn default() -> Self {
         let known = quick_cache::sync::Cache::new(CACHE_BUCKETS);
-        Index { known, line: Line::default() }
+        Index { known, line: RebuildLine::default() }
     }
 }
 

@@ -43,7 +43,7 @@ pub(crate) struct Size {
 
 /// What a turn did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Turn {
+pub(crate) enum Moved {
     /// Nothing is to be rebuilt.
     Idle,
     /// Some buckets were looked at; more wait.
@@ -54,13 +54,13 @@ pub(crate) enum Turn {
 
 /// The buckets that may have to be rebuilt, each once.
 #[derive(Default)]
-pub(crate) struct Line {
+pub(crate) struct RebuildLine {
     waiting: Mutex<VecDeque<Bucket>>,
     /// All buckets were in the line since the start.
     filled: AtomicBool,
 }
 
-impl Line {
+impl RebuildLine {
     /// `bucket` may have another policy.
     pub(crate) fn look_at(&self, bucket: Bucket) {
         let mut waiting = self.waiting();
@@ -89,11 +89,11 @@ impl Line {
 
 /// One turn of the background: at most one unit. A bucket whose unit fails goes
 /// to the end of the line.
-pub(crate) fn turn(store: &dyn Store, index: &Arc<Index>, size: Size) -> Result<Turn> {
+pub(crate) fn turn(store: &dyn Store, index: &Arc<Index>, size: Size) -> Result<Moved> {
     let line = &index.line;
     line.fill(store);
     for _ in 0..LOOKS {
-        let Some(bucket) = line.waiting().pop_front() else { return Ok(Turn::Idle) };
+        let Some(bucket) = line.waiting().pop_front() else { return Ok(Moved::Idle) };
         let moved = step(store, index, bucket, size);
         if !matches!(moved, Ok(Step::Nothing)) {
             line.look_at(bucket);
@@ -101,11 +101,11 @@ pub(crate) fn turn(store: &dyn Store, index: &Arc<Index>, size: Size) -> Result<
         match moved {
             // Another change came first; the next look begins with that.
             Ok(Step::Nothing) | Err(Error::Retry) => {}
-            Ok(Step::Committed) => return Ok(Turn::Committed),
+            Ok(Step::Committed) => return Ok(Moved::Committed),
             Err(error) => return Err(error),
         }
     }
-    Ok(Turn::Looked)
+    Ok(Moved::Looked)
 }
 
 enum Step {
@@ -131,7 +131,7 @@ fn look(
     index: &Arc<Index>,
     bucket: Bucket,
     size: Size,
-) -> Result<Option<Unit>> {
+) -> Result<Option<RebuildUnit>> {
     let head = snapshot.head(bucket);
     if head.lsn == 0 || State::of(&head).deleted {
         return Ok(None);
@@ -142,7 +142,7 @@ fn look(
         return Ok(None);
     }
     let from = policies.done(&get)?;
-    let mut unit = Unit {
+    let mut unit = RebuildUnit {
         index: Arc::clone(index),
         bucket,
         items: Arc::default(),
@@ -206,7 +206,7 @@ impl Item {
 }
 
 /// One commit of a rebuild.
-struct Unit {
+struct RebuildUnit {
     index: Arc<Index>,
     bucket: Bucket,
     items: Arc<Vec<Item>>,
@@ -218,7 +218,7 @@ struct Unit {
     frees: bool,
 }
 
-impl Plan for Unit {
+impl Plan for RebuildUnit {
     type Done = ();
     type Refusal = Error;
 

@@ -18,7 +18,7 @@ use dayfly_storage::{Bucket, Direction, KeyRange, Result, Snapshot};
 
 use super::barren::Barren;
 use super::entry::Entry;
-use super::walk::{Looked, Stretch};
+use super::walk::{EntryRange, Looked};
 use crate::keys::{self, EntryKind};
 use crate::liveness::Liveness;
 use crate::record::FeedRow;
@@ -53,7 +53,7 @@ pub(super) struct Times<'a> {
     /// What of the feed is still to be read, once it is known.
     range: Option<KeyRange>,
     /// Of the items with this value only those behind this number are left.
-    after: Option<Spot>,
+    after: Option<WrittenAt>,
     ready: VecDeque<Entry>,
     /// The second of the last row, as the bytes of an entry.
     second: (Timestamp, Bytes),
@@ -65,26 +65,26 @@ pub(super) struct Times<'a> {
 }
 
 /// When an item was written, as the bytes of an entry, and its number.
-type Spot = (Bytes, u64);
+type WrittenAt = (Bytes, u64);
 
 impl<'a> Times<'a> {
-    /// The rows of a stretch; `None`: it is not about `_ts`.
+    /// The rows of a range; `None`: it is not about `_ts`.
     pub(super) fn new(
         snapshot: &'a dyn Snapshot,
         bucket: Bucket,
         liveness: Liveness,
-        stretch: &Stretch,
+        entry_range: &EntryRange,
         direction: Direction,
         limits: &QueryLimits,
     ) -> Option<Times<'a>> {
-        let is_time = stretch.kind == EntryKind::Value && is_time(stretch.path);
+        let is_time = entry_range.kind == EntryKind::Value && is_time(entry_range.path);
         is_time.then(|| Times {
             snapshot,
             bucket,
             liveness,
             direction,
-            start: stretch.start.clone(),
-            end: stretch.end.clone(),
+            start: entry_range.start.clone(),
+            end: entry_range.end.clone(),
             range: None,
             after: None,
             ready: VecDeque::new(),

@@ -32,7 +32,7 @@ use crate::settings::QueryLimits;
 /// Which entries a walk goes over: those whose value is not less than `start`
 /// and less than `end`, as bytes.
 #[derive(Clone, Debug)]
-pub(crate) struct Stretch {
+pub(crate) struct EntryRange {
     pub(crate) kind: EntryKind,
     /// The number of the path or of the composite index.
     pub(crate) path: u64,
@@ -82,18 +82,18 @@ pub(crate) struct Entries<'a> {
 }
 
 impl<'a> Entries<'a> {
-    /// The entries of a stretch, from its start or from its end.
+    /// The entries of a range, from its start or from its end.
     pub(crate) fn new(
         snapshot: &'a dyn Snapshot,
         bucket: Bucket,
-        stretch: &Stretch,
+        entry_range: &EntryRange,
         direction: Direction,
         limits: &QueryLimits,
     ) -> Result<Entries<'a>> {
-        let Stretch { kind, path, start, end } = stretch;
+        let EntryRange { kind, path, start, end } = entry_range;
         let liveness = Liveness::of(&snapshot.head(bucket), Timestamp(snapshot.now()))?;
         let range = keys::entries(*kind, *path, start, end);
-        let times = Times::new(snapshot, bucket, liveness, stretch, direction, limits);
+        let times = Times::new(snapshot, bucket, liveness, entry_range, direction, limits);
         let (has_touched, looked) = (OnceCell::new(), Looked::default());
         let barren = Barren::new(snapshot, bucket, direction, limits);
         Ok(Entries {
@@ -111,13 +111,18 @@ impl<'a> Entries<'a> {
 
     /// The same from behind an entry with this value and number on, in the
     /// direction of the walk.
-    pub(crate) fn after(mut self, stretch: &Stretch, value: &[u8], docno: u64) -> Entries<'a> {
+    pub(crate) fn after(
+        mut self,
+        entry_range: &EntryRange,
+        value: &[u8],
+        docno: u64,
+    ) -> Entries<'a> {
         if let Some(times) = &mut self.times {
             times.go_behind(value, docno);
             return self;
         }
-        let term = [&stretch.path.to_be_bytes(), value].concat();
-        let key = keys::entry(stretch.kind, &term, docno);
+        let term = [&entry_range.path.to_be_bytes(), value].concat();
+        let key = keys::entry(entry_range.kind, &term, docno);
         self.go_behind(&key);
         self
     }

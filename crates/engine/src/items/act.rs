@@ -19,14 +19,14 @@ const ITEM_BYTES_MAX: usize = 2 * 1024 * 1024;
 
 /// A write to one item.
 pub(super) struct Wanted {
-    pub(super) act: Act,
+    pub(super) act: LocatedAct,
     pub(super) condition: Condition,
     /// Whether the answer leaves out the item.
     pub(super) minimal: bool,
 }
 
 /// What is to be done, and where.
-pub(super) enum Act {
+pub(super) enum LocatedAct {
     Create(Spot, Body),
     Upsert(Spot, Body),
     Replace(Target, Body),
@@ -58,22 +58,22 @@ impl Wanted {
         let act = match write.act {
             operation::Act::Create(text) => {
                 let body = read(text)?;
-                Act::Create(body.spot(container, given)?, body)
+                LocatedAct::Create(body.spot(container, given)?, body)
             }
             operation::Act::Upsert(text) => {
                 let body = read(text)?;
-                Act::Upsert(body.spot(container, given)?, body)
+                LocatedAct::Upsert(body.spot(container, given)?, body)
             }
             operation::Act::Replace(target, text) => {
                 let body = read(text)?;
                 let target = target_of(opened, target, write.partition_key)?;
-                Act::Replace(body.over(container, target), body)
+                LocatedAct::Replace(body.over(container, target), body)
             }
             operation::Act::Delete(target) => {
-                Act::Delete(target_of(opened, target, write.partition_key)?)
+                LocatedAct::Delete(target_of(opened, target, write.partition_key)?)
             }
             operation::Act::Read(target) => {
-                Act::Read(target_of(opened, target, write.partition_key)?)
+                LocatedAct::Read(target_of(opened, target, write.partition_key)?)
             }
         };
         Ok(Wanted { act, condition: write.condition, minimal: write.minimal })
@@ -85,20 +85,22 @@ fn target_of(opened: &Opened, id: String, key: Option<PartitionKey>) -> Result<S
         .ok_or_else(|| not_found(ErrorKind::NotFound))
 }
 
-impl Act {
+impl LocatedAct {
     /// Where the item is, or goes.
     pub(super) fn spot(&self) -> &Spot {
         match self {
-            Act::Create(spot, _) | Act::Upsert(spot, _) => spot,
-            Act::Delete(spot) | Act::Read(spot) => spot,
-            Act::Replace(target, _) => &target.spot,
+            LocatedAct::Create(spot, _) | LocatedAct::Upsert(spot, _) => spot,
+            LocatedAct::Delete(spot) | LocatedAct::Read(spot) => spot,
+            LocatedAct::Replace(target, _) => &target.spot,
         }
     }
 
     pub(super) fn body(&self) -> Option<&Body> {
         match self {
-            Act::Create(_, body) | Act::Upsert(_, body) | Act::Replace(_, body) => Some(body),
-            Act::Delete(_) | Act::Read(_) => None,
+            LocatedAct::Create(_, body)
+            | LocatedAct::Upsert(_, body)
+            | LocatedAct::Replace(_, body) => Some(body),
+            LocatedAct::Delete(_) | LocatedAct::Read(_) => None,
         }
     }
 }

@@ -7,7 +7,7 @@ use dayfly_model::ttl::ItemTtl;
 use dayfly_model::{ErrorKind, Result, charge};
 use dayfly_storage::Second;
 
-use super::act::{Act, Body, From, Target, Wanted};
+use super::act::{Body, From, LocatedAct, Target, Wanted};
 use super::sight::{Met, Old, Sight};
 use super::{KEY_MISSING, Spot, key_mismatch};
 use crate::catalog::{Container, not_found};
@@ -102,17 +102,17 @@ pub(super) fn decide(
     let decider = Decider { sight, container, wanted };
     let missing = || not_found(ErrorKind::NotFound);
     match &wanted.act {
-        Act::Create(spot, body) => match sight.meet(spot, &spot.key)? {
+        LocatedAct::Create(spot, body) => match sight.meet(spot, &spot.key)? {
             Met::Alive(_) => Err(taken()),
             Met::Dead(dead) => decider.create(spot, body, Some(dead)),
             Met::Absent => decider.create(spot, body, None),
         },
-        Act::Upsert(spot, body) => match sight.meet(spot, &spot.key)? {
+        LocatedAct::Upsert(spot, body) => match sight.meet(spot, &spot.key)? {
             Met::Alive(old) => decider.replace(spot, body, old),
             Met::Dead(dead) => decider.create(spot, body, Some(dead)),
             Met::Absent => decider.create(spot, body, None),
         },
-        Act::Replace(Target { spot, from, misfit }, body) => {
+        LocatedAct::Replace(Target { spot, from, misfit }, body) => {
             let at = from.as_ref().map_or(&spot.key, |from| &from.key);
             let Met::Alive(old) = sight.meet(spot, at)? else { return Err(missing()) };
             match from {
@@ -121,11 +121,11 @@ pub(super) fn decide(
                 None => decider.replace(spot, body, old),
             }
         }
-        Act::Delete(spot) => match sight.meet(spot, &spot.key)? {
+        LocatedAct::Delete(spot) => match sight.meet(spot, &spot.key)? {
             Met::Alive(old) => decider.delete(spot, old),
             Met::Dead(_) | Met::Absent => Err(missing()),
         },
-        Act::Read(spot) => match sight.meet(spot, &spot.key)? {
+        LocatedAct::Read(spot) => match sight.meet(spot, &spot.key)? {
             Met::Alive(old) => Ok(decider.read(old)),
             Met::Dead(_) | Met::Absent => Err(missing()),
         },

@@ -9,7 +9,7 @@ use dayfly_model::ttl::ContainerTtl;
 use dayfly_model::{Error, ErrorKind, Result, Timestamp};
 use dayfly_storage::{Batch, Bucket, Draft, Plan, Room, Second, Stamp, View};
 
-use super::act::{Act, Body, Wanted};
+use super::act::{Body, LocatedAct, Wanted};
 use super::apply::Applied;
 use super::decide::{Decision, decide};
 use super::sight::Sight;
@@ -19,7 +19,7 @@ use crate::deadlines::Deadlines;
 use crate::index::Index;
 use crate::operation::{BatchMode, WriteItem};
 use crate::record::Record;
-use crate::reply::{Place, Reply, Success};
+use crate::reply::{Origin, Reply, Success};
 use crate::scope::Opened;
 use crate::shared::Shared;
 
@@ -47,7 +47,7 @@ impl Around {
 pub(crate) fn plan(
     opened: &Opened,
     bucket: Bucket,
-    origin: Place,
+    origin: Origin,
     writes: impl IntoIterator<Item = Result<WriteItem>>,
     mode: BatchMode,
     around: Around,
@@ -72,7 +72,7 @@ pub(crate) struct WritePlan {
     container: Arc<Container>,
     bucket: Bucket,
     /// Where it happens.
-    place: Place,
+    place: Origin,
     wanted: Vec<Result<Wanted>>,
     mode: BatchMode,
     around: Around,
@@ -81,7 +81,7 @@ pub(crate) struct WritePlan {
 /// What a committed plan answers, before it is rendered.
 pub(crate) struct Written {
     container: Arc<Container>,
-    place: Place,
+    place: Origin,
     lsn: u64,
     now: Timestamp,
     /// How each write went.
@@ -125,8 +125,8 @@ impl WritePlan {
     }
 
     /// Where it happens, with all commits up to `lsn`.
-    fn place(&self, lsn: u64) -> Place {
-        Place { lsn: Some(lsn), ..self.place.clone() }
+    fn place(&self, lsn: u64) -> Origin {
+        Origin { lsn: Some(lsn), ..self.place.clone() }
     }
 
     /// What becomes of each write.
@@ -209,7 +209,8 @@ impl Plan for WritePlan {
     }
 
     fn room(&self) -> Room {
-        let frees = |wanted: &Wanted| matches!(wanted.act, Act::Delete(_) | Act::Read(_));
+        let frees =
+            |wanted: &Wanted| matches!(wanted.act, LocatedAct::Delete(_) | LocatedAct::Read(_));
         if self.wanted.iter().flatten().all(frees) { Room::Frees } else { Room::Grows }
     }
 
@@ -237,7 +238,7 @@ impl Plan for WritePlan {
 /// A plan that is decided, on its way to the commit.
 struct Decided {
     container: Arc<Container>,
-    place: Place,
+    place: Origin,
     bucket: Bucket,
     /// The container's default.
     default: ContainerTtl,
@@ -274,7 +275,7 @@ impl Decided {
                 done.record = record;
             }
         }
-        let place = Place { lsn: Some(stamp.lsn), ..self.place };
+        let place = Origin { lsn: Some(stamp.lsn), ..self.place };
         let (lsn, now) = (stamp.lsn, Timestamp(stamp.ts));
         Written { container: self.container, place, lsn, now, outcomes, buried }
     }
@@ -294,7 +295,7 @@ impl Written {
     }
 
     /// Where and when it happened.
-    pub(crate) fn origin(&self) -> (Place, Timestamp) {
+    pub(crate) fn origin(&self) -> (Origin, Timestamp) {
         (self.place.clone(), self.now)
     }
 

@@ -32,16 +32,16 @@ pub(super) fn step(purge: &Purge, pace: Pace) -> Result<bool> {
     let deadlines = &purge.shared.deadlines;
     deadlines.forget_condemned();
     let outcome = first_closed(&purge.shared);
-    if !matches!(outcome, Ok(Found::None)) {
+    if !matches!(outcome, Ok(Condemned::None)) {
         deadlines.condemned();
     }
     match outcome? {
-        Found::None | Found::Open => Ok(false),
-        Found::Closed(bucket) => clear_some(purge, bucket, pace).map(|()| true),
+        Condemned::None | Condemned::Open => Ok(false),
+        Condemned::Closed(bucket) => clear_some(purge, bucket, pace).map(|()| true),
     }
 }
 
-enum Found {
+enum Condemned {
     /// No bucket is condemned.
     None,
     /// One is, but could not be closed.
@@ -51,7 +51,7 @@ enum Found {
 }
 
 /// A condemned bucket in which nothing lands any more.
-fn first_closed(shared: &Shared) -> Result<Found> {
+fn first_closed(shared: &Shared) -> Result<Condemned> {
     let rows = {
         let snapshot = shared.store.snapshot().map_err(storage_failed)?;
         let range = keys::all_condemned();
@@ -59,14 +59,14 @@ fn first_closed(shared: &Shared) -> Result<Found> {
     };
     for bucket in rows.iter().filter_map(|(key, _)| keys::condemned_bucket(key)) {
         if is_closed(shared, bucket)? {
-            return Ok(Found::Closed(bucket));
+            return Ok(Condemned::Closed(bucket));
         }
         Clerk::new(shared).close_buckets(&[bucket]);
         if is_closed(shared, bucket)? {
-            return Ok(Found::Closed(bucket));
+            return Ok(Condemned::Closed(bucket));
         }
     }
-    Ok(if rows.is_empty() { Found::None } else { Found::Open })
+    Ok(if rows.is_empty() { Condemned::None } else { Condemned::Open })
 }
 
 fn is_closed(shared: &Shared, bucket: Bucket) -> Result<bool> {

@@ -24,7 +24,7 @@ use crate::head::State;
 use crate::index::{Index, Indexed, Policies, Runs, Source};
 use crate::keys;
 use crate::liveness::Liveness;
-use crate::lives::Notes;
+use crate::lives::Tallied;
 use crate::record::{self, FeedRow, Record};
 
 /// How many feed rows are read at once.
@@ -137,7 +137,7 @@ pub(super) struct Buried {
 
 /// Where a look begins, and where it ends.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Part {
+pub(super) struct LookBounds {
     /// It begins behind this unit's end, which is not committed yet; else where
     /// the last one ended that was.
     pub(super) behind: Option<Cursor>,
@@ -150,7 +150,7 @@ pub(super) fn look(
     snapshot: &dyn Snapshot,
     bucket: Bucket,
     pace: Pace,
-    part: Part,
+    part: LookBounds,
     index: &Arc<Index>,
 ) -> Result<Look> {
     let head = snapshot.head(bucket);
@@ -243,7 +243,7 @@ fn source_of(row: &FeedRow, record: Option<Bytes>) -> Result<Source> {
 
 /// What a walk over the feed found.
 #[derive(Default)]
-struct Walk {
+struct FeedWalk {
     candidates: Vec<Candidate>,
     more: bool,
 }
@@ -257,8 +257,8 @@ fn walk_feed(
     cut: Timestamp,
     items_max: usize,
     at: &mut u64,
-) -> Result<Walk> {
-    let mut walk = Walk::default();
+) -> Result<FeedWalk> {
+    let mut walk = FeedWalk::default();
     if cut == Timestamp(0) {
         return Ok(walk);
     }
@@ -407,7 +407,7 @@ impl Plan for Unit {
         let rows = dead.iter().map(|(_, indexed)| indexed.entries() + ROWS_OF_ITEM).sum();
         let candidates = Arc::clone(&self.candidates);
         Ok(Draft::new(move |stamp: Stamp, batch: &mut Batch| {
-            let mut gone = Notes::default();
+            let mut gone = Tallied::default();
             let buried = || {
                 dead.iter()
                     .filter_map(|(place, indexed)| Some((&candidates.get(*place)?.row, indexed)))

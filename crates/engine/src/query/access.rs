@@ -6,11 +6,11 @@ use dayfly_model::Result;
 use dayfly_sql::run::{After, Program, Steps};
 use dayfly_storage::{Bucket, Direction, Error, KeyRange, Pair};
 
-use super::choose::{Way, stretch};
+use super::choose::{Way, entry_range};
 use super::numbers::{Set, Stream};
 use super::ordered::Ordered;
-use super::token::{Place, bad_token, index_gone};
-use crate::index::walk::{Entries, Entry, Looked, Stretch};
+use super::token::{Position, bad_token, index_gone};
+use crate::index::walk::{Entries, Entry, EntryRange, Looked};
 use crate::keys::{self, ItemKey};
 use crate::liveness::Liveness;
 use crate::record::{Record, Seen};
@@ -38,7 +38,7 @@ pub(super) struct Found {
     pub(super) record: Record,
     pub(super) bucket: Bucket,
     /// Where it stands.
-    pub(super) at: Place,
+    pub(super) at: Position,
     /// Whether a page may have ended within it; else it starts afresh.
     pub(super) resumed: bool,
 }
@@ -48,7 +48,7 @@ pub(super) enum Access<'a> {
     Nothing,
     Scan(Scan<'a>),
     Walk(Walk<'a>),
-    Numbers(Numbers<'a>),
+    Numbers(NumberWalk<'a>),
     Ordered(Ordered<'a>),
 }
 
@@ -78,7 +78,7 @@ impl<'a> Access<'a> {
         within: Within<'a>,
         way: &Way,
         mut segments: Segments,
-        start: &Place,
+        start: &Position,
         after: Option<&After>,
     ) -> Result<Access<'a>> {
         if let Some(bucket) = start.bucket() {
@@ -90,12 +90,12 @@ impl<'a> Access<'a> {
         Ok(match way {
             Way::Nothing => Access::Nothing,
             Way::Scan(_) => Access::Scan(Scan::new(within, segments, start)?),
-            Way::Walk(span) => Access::Walk(Walk::new(within, segments, stretch(span), start)?),
+            Way::Walk(span) => Access::Walk(Walk::new(within, segments, entry_range(span), start)?),
             Way::Numbers(set) => {
-                match Numbers::new(within, segments.clone(), set, start)? {
+                match NumberWalk::new(within, segments.clone(), set, start)? {
                     Some(numbers) => Access::Numbers(numbers),
                     // The alternatives name too many items to be listed.
-                    None if *start == Place::Start => {
+                    None if *start == Position::Start => {
                         Access::Scan(Scan::new(within, segments, start)?)
                     }
                     None => return Err(index_gone()),
@@ -186,15 +186,15 @@ pub(super) struct Scan<'a> {
 }
 
 impl<'a> Scan<'a> {
-    fn new(within: Within<'a>, segments: Segments, start: &Place) -> Result<Self> {
+    fn new(within: Within<'a>, segments: Segments, start: &Position) -> Result<Self> {
         let mut segments: VecDeque<(Bucket, KeyRange)> = segments
             .into_iter()
             .flat_map(|(bucket, scope)| scope.0.into_iter().map(move |range| (bucket, range)))
             .collect();
         let mut resumes = None;
         match start {
-            Place::Start => {}
-            Place::Item(bucket, key) => {
+            Position::Start => {}
+            Position::Item(bucket, key) => {
                 segments.retain(|(candidate, range)| candidate > bucket || range.end > *key);
                 match segments.front_mut() {
                     Some((first, range)) if first == bucket && range.contains(key) => {
@@ -227,7 +227,7 @@ impl<'a> Scan<'a> {
             let resumed = self.resumes.as_ref().is_none_or(|resumes| *resumes == key);
             if let Seen::Alive(record) = Seen::of(value, &liveness).map_err(storage_failed)? {
                 self.resumes = None;
-                let at = Place::Item(bucket, key.to_vec());
+                let at = Position::Item(bucket, key.to_vec());
                 return Ok(Some(Found { record, bucket, at, resumed }));
             }
             self.looked.dead += 1;
@@ -263,7 +263,7 @@ impl<'a> Scan<'a> {
 /// entries.
 pub(super) struct Walk<'a> {
     within: Within<'a>,
-    stretch: Stretch,
+    entry_range: EntryRange,
     segments: VecDeque<(Bucket, Scope)>,
     entries: Option<Entries<'a>>,
     read: VecDeque<Entry>,
@@ -277,12 +277,12 @@ impl<'a> Walk<'a> {
     fn new(
         within: Within<'a>,
         segments: Segments,
-        stretch: Stretch,
-        start: &Place,
+        entry_range: EntryRange,
+        start: &Position,
     ) -> Result<Self> {
         let mut walk = Walk {
             within,
-            stretch,
+            entry_range,
             segments: segments.into(),
             entries: None,
             read: VecDeque::new(),
@@ -291,12 +291,12 @@ impl<'a> Walk<'a> {
             resumes: None,
         };
         match start {
-            Place::Start => {}
-            Place::Entry { bucket, path, value, docno } if *path == walk.stretch.path => {
+            Position::Start => {}
+            Position::Entry { bucket, path, value, docno } if *path == walk.entry_range.path => {
                 let entries = walk.entries_of(*bucket)?;
                 // The entry itself is meant, or the next one after where it was.
                 walk.entries = Some(match docno.checked_sub(1) {
-                    Some(before) => entries.after(&walk.stretch, value, before),
+                    Some(before) => entries.after(&walk.entry_range, value, before),
                     None => entries,
                 });
                 walk.resumes = Some((value.clone(), *docno));
@@ -307,7 +307,7 @@ impl<'a> Walk<'a> {
     }
 
     fn entries_of(&self, bucket: Bucket) -> Result<Entries<'a>> {
-        self.within.opened.entries(bucket, &self.stretch, Direction::Forward)
+        self.within.opened.entries(bucket, &self.entry_range, Direction::Forward)
     }
 
     fn looked(&self) -> Looked {
@@ -328,8 +328,8 @@ impl<'a> Walk<'a> {
             let resumed = self.resumes.take().is_none_or(|resumes| resumes == here);
             let Within { opened, steps, .. } = self.within;
             let record = load(opened, bucket, &entry.item, entry.docno, steps)?;
-            let (path, (value, docno)) = (self.stretch.path, here);
-            let at = Place::Entry { bucket, path, value, docno };
+            let (path, (value, docno)) = (self.entry_range.path, here);
+            let at = Position::Entry { bucket, path, value, docno };
             return Ok(Some(Found { record, bucket, at, resumed }));
         }
         Ok(None)
@@ -355,7 +355,7 @@ impl<'a> Walk<'a> {
 }
 
 /// The items of a set, bucket by bucket, in the order of their numbers.
-pub(super) struct Numbers<'a> {
+pub(super) struct NumberWalk<'a> {
     within: Within<'a>,
     streams: VecDeque<(Bucket, Scope, Stream<'a>)>,
     next: u64,
@@ -364,12 +364,12 @@ pub(super) struct Numbers<'a> {
     resumes: Option<u64>,
 }
 
-impl<'a> Numbers<'a> {
+impl<'a> NumberWalk<'a> {
     fn new(
         within: Within<'a>,
         segments: Segments,
         set: &Set,
-        start: &Place,
+        start: &Position,
     ) -> Result<Option<Self>> {
         let mut streams = VecDeque::new();
         let mut looked = Looked::default();
@@ -380,12 +380,12 @@ impl<'a> Numbers<'a> {
             }
         }
         let resumes = match start {
-            Place::Start => None,
-            Place::Number(_, docno) => Some(*docno),
-            Place::Item(..) | Place::Entry { .. } => return Err(bad_token()),
+            Position::Start => None,
+            Position::Number(_, docno) => Some(*docno),
+            Position::Item(..) | Position::Entry { .. } => return Err(bad_token()),
         };
         let next = resumes.unwrap_or(0);
-        Ok(Some(Numbers { within, streams, next, looked, resumes }))
+        Ok(Some(NumberWalk { within, streams, next, looked, resumes }))
     }
 
     fn looked(&self) -> Looked {
@@ -407,7 +407,7 @@ impl<'a> Numbers<'a> {
                 let resumed = self.resumes.take().is_none_or(|resumes| resumes == hit.docno);
                 let Within { opened, steps, .. } = self.within;
                 let record = load(opened, bucket, &hit.item, hit.docno, steps)?;
-                let at = Place::Number(bucket, hit.docno);
+                let at = Position::Number(bucket, hit.docno);
                 return Ok(Some(Found { record, bucket, at, resumed }));
             }
         }

@@ -29,9 +29,9 @@ use super::access::Segments;
 use super::needs::fits;
 use super::numbers::Set;
 use super::said::Said;
-use super::token::{Place, index_gone};
+use super::token::{Position, index_gone};
 use crate::index::Index;
-use crate::index::walk::{self, Stretch};
+use crate::index::walk::{self, EntryRange};
 use crate::keys::EntryKind;
 use crate::reply::storage_failed;
 use crate::scope::Opened;
@@ -71,7 +71,7 @@ pub(super) enum Why {
 /// Entries in the order of a query.
 #[derive(Clone, Debug)]
 pub(super) struct Route {
-    pub(super) stretch: Stretch,
+    pub(super) entry_range: EntryRange,
     pub(super) direction: Direction,
     /// The path, and which of its values, unless it is all of them.
     pub(super) path: String,
@@ -89,7 +89,7 @@ pub(super) fn choose(
     chooser: &Chooser<'_>,
     program: &Program,
     segments: &Segments,
-    at: &Place,
+    at: &Position,
 ) -> Result<Way> {
     let sieve = program.sieve();
     if sieve == Sieve::Nothing {
@@ -97,10 +97,10 @@ pub(super) fn choose(
     }
     let sought = chooser.said.without(&sieve);
     match at {
-        Place::Item(..) => return Ok(Way::Scan(Why::Resumed)),
-        Place::Start => {}
-        Place::Entry { path, .. } => return chooser.walk(&sieve, *path),
-        Place::Number(..) => return chooser.numbers(&[&sought, &sieve]),
+        Position::Item(..) => return Ok(Way::Scan(Why::Resumed)),
+        Position::Start => {}
+        Position::Entry { path, .. } => return chooser.walk(&sieve, *path),
+        Position::Number(..) => return chooser.numbers(&[&sought, &sieve]),
     }
     let by_filter = chooser.by_filter(&sought)?;
     let is_sorted = program.style() == Style::Sort;
@@ -285,13 +285,13 @@ impl Chooser<'_> {
             }),
             _ => None,
         };
-        let stretch = match wanted {
-            Some(span) => stretch(span),
+        let entry_range = match wanted {
+            Some(span) => entry_range(span),
             None if self.is_lacking(&path)? => return Ok(None),
             None => everything(EntryKind::Value, number(&path)),
         };
         Ok(Some(Route {
-            stretch,
+            entry_range,
             direction: if key.descends() { Direction::Backward } else { Direction::Forward },
             path: path_text(&path.iter().map(IndexStep::as_step).collect::<Vec<_>>()),
             span: wanted.cloned(),
@@ -316,9 +316,9 @@ impl Chooser<'_> {
             .map_err(storage_failed)?;
         Ok(composites.iter().find_map(|composite| {
             let direction = fits(&composite.members, keys)?;
-            let stretch = everything(EntryKind::Composite, composite.id);
+            let entry_range = everything(EntryKind::Composite, composite.id);
             Some(Route {
-                stretch,
+                entry_range,
                 direction,
                 path: composite_text(&composite.members),
                 span: None,
@@ -375,16 +375,16 @@ pub(super) fn member_text(path: &[String], order: Order) -> String {
 }
 
 /// The entries of a span. Long values are cut in the index.
-pub(super) fn stretch(span: &ValueSpan) -> Stretch {
+pub(super) fn entry_range(span: &ValueSpan) -> EntryRange {
     let cut = |bytes: &[u8]| bytes.get(..VALUE_BYTES_MAX).unwrap_or(bytes).to_vec();
     let mut end = cut(&span.high);
     if span.high.len() > VALUE_BYTES_MAX {
         // What starts like this may still be below the bound.
         end = KeyRange::prefix(&end).end;
     }
-    Stretch { kind: EntryKind::Value, path: number(&span.path), start: cut(&span.low), end }
+    EntryRange { kind: EntryKind::Value, path: number(&span.path), start: cut(&span.low), end }
 }
 
-fn everything(kind: EntryKind, path: u64) -> Stretch {
-    Stretch { kind, path, start: Vec::new(), end: vec![0xFF; VALUE_BYTES_MAX + 1] }
+fn everything(kind: EntryKind, path: u64) -> EntryRange {
+    EntryRange { kind, path, start: Vec::new(), end: vec![0xFF; VALUE_BYTES_MAX + 1] }
 }

@@ -7,7 +7,7 @@ use dayfly_sql::{Computed, Request};
 use serde_json::Value;
 
 use super::item::Resource;
-use super::token::{self, Place, Seals, Token};
+use super::token::{self, Position, Seals, Token};
 use super::{PAGE_BYTES_MAX, alone};
 use crate::operation::{Feed, QueryFeed};
 use crate::reply::{CHARGE_LOOK_RU, Reply, Success};
@@ -62,8 +62,8 @@ fn page(
     let seals = Seals::new(0, &asked.query, &request.query);
     let start = asked.page.continuation.as_deref().map(|text| Token::read(text, seals));
     let (resume, mut next) = match start.transpose()? {
-        Some(Token { resume, at: Place::Item(_, key) }) => (Some(resume), place_of(&key)?),
-        Some(Token { resume, at: Place::Start }) => (Some(resume), 0),
+        Some(Token { resume, at: Position::Item(_, key) }) => (Some(resume), place_of(&key)?),
+        Some(Token { resume, at: Position::Start }) => (Some(resume), 0),
         Some(_) => return Err(token::bad_token()),
         None => (None, 0),
     };
@@ -80,7 +80,7 @@ fn page(
                 break;
             }
         }
-        let at = Place::Item(dayfly_storage::Bucket(0), next.to_be_bytes().to_vec());
+        let at = Position::Item(dayfly_storage::Bucket(0), next.to_be_bytes().to_vec());
         (page.finish()?, at)
     } else {
         alone(page)?

@@ -11,7 +11,7 @@ use dayfly_sql::run::{Sieve, ValueSpan};
 use dayfly_storage::{Bucket, Direction};
 
 use super::access::{Scope, Segments};
-use super::choose::{Chooser, stretch};
+use super::choose::{Chooser, entry_range};
 use super::numbers::Set;
 use crate::head::State;
 use crate::liveness::Liveness;
@@ -31,12 +31,12 @@ const CONDITIONS_MAX: usize = 4;
 
 /// How many items were met.
 #[derive(Clone, Copy, Debug, Default)]
-struct Met {
+struct MetCount {
     alive: u64,
     dead: u64,
 }
 
-impl Met {
+impl MetCount {
     fn is_few(self, limits: &QueryLimits) -> bool {
         self.alive <= limits.few_items && self.dead <= limits.few_dead
     }
@@ -45,7 +45,7 @@ impl Met {
 impl Chooser<'_> {
     /// Whether there are few items to look at.
     pub(super) fn is_small(&self, segments: &Segments) -> Result<bool> {
-        let mut met = Met::default();
+        let mut met = MetCount::default();
         for (bucket, scope) in segments {
             if scope.is_whole() {
                 self.meet_all(*bucket, &mut met)?;
@@ -61,7 +61,7 @@ impl Chooser<'_> {
 
     /// All items of a bucket, from its life histogram. When there are many, they
     /// count as alive, dead or not: either is too many.
-    fn meet_all(&self, bucket: Bucket, met: &mut Met) -> Result<()> {
+    fn meet_all(&self, bucket: Bucket, met: &mut MetCount) -> Result<()> {
         let snapshot = &*self.opened.snapshot;
         let get = |key: &[u8]| snapshot.get(bucket, key);
         let lives = Lives::new(&get);
@@ -86,7 +86,7 @@ impl Chooser<'_> {
     }
 
     /// The items of some ranges, until they are not few.
-    fn meet_some(&self, bucket: Bucket, scope: &Scope, met: &mut Met) -> Result<()> {
+    fn meet_some(&self, bucket: Bucket, scope: &Scope, met: &mut MetCount) -> Result<()> {
         let snapshot = &*self.opened.snapshot;
         let liveness = Liveness::of(&snapshot.head(bucket), self.opened.now());
         let liveness = liveness.map_err(storage_failed)?;
@@ -178,11 +178,11 @@ impl Chooser<'_> {
         segments: &Segments,
         limit: usize,
     ) -> Result<Option<usize>> {
-        let stretch = stretch(span);
+        let entry_range = entry_range(span);
         let looked_max = (limit * LOOKED_FACTOR) as u64;
         let mut count = 0;
         for (bucket, _) in segments {
-            let mut entries = self.opened.entries(*bucket, &stretch, Direction::Forward)?;
+            let mut entries = self.opened.entries(*bucket, &entry_range, Direction::Forward)?;
             while let Some(page) = entries.page(limit.min(PAGE)).map_err(storage_failed)? {
                 self.steps.make(1 + page.len() as u64)?;
                 count += page.len();

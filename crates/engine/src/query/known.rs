@@ -20,9 +20,9 @@ use dayfly_sql::run::{Fact, Finished, IndexStep, Page, Program, Sieve, ValueSpan
 use dayfly_storage::{Bucket, Direction, KeyRange};
 
 use super::access::{Segments, load, next_alive};
-use super::choose::{Chooser, number, stretch};
+use super::choose::{Chooser, entry_range, number};
 use super::item::Row;
-use crate::index::walk::{Entries, Entry, Stretch};
+use crate::index::walk::{Entries, Entry, EntryRange};
 use crate::keys::EntryKind;
 use crate::operation::Part;
 use crate::parts::segments;
@@ -109,7 +109,7 @@ impl Knower<'_, '_> {
     }
 
     fn count(&self, path: Option<&[IndexStep]>, figures: &mut QueryFigures) -> Result<Option<u64>> {
-        let stretch = match (path, self.span()) {
+        let entry_range = match (path, self.span()) {
             (None, None) => match self.living()? {
                 Some(count) => return Ok(Some(count)),
                 None => return self.in_partition(figures),
@@ -119,23 +119,23 @@ impl Knower<'_, '_> {
             (Some(_), Some(_)) => None,
             (Some(path), None) => self.whole(path)?,
         };
-        match stretch {
-            Some(stretch) => self.entries_meant(&stretch, u64::MAX, figures),
+        match entry_range {
+            Some(entry_range) => self.entries_meant(&entry_range, u64::MAX, figures),
             None => Ok(None),
         }
     }
 
-    /// How many entries of a stretch are of items that are meant. `None`: there are
+    /// How many entries of a range are of items that are meant. `None`: there are
     /// more than so many others among them.
     fn entries_meant(
         &self,
-        stretch: &Stretch,
+        entry_range: &EntryRange,
         others_max: u64,
         figures: &mut QueryFigures,
     ) -> Result<Option<u64>> {
         let (mut count, mut others) = (0, 0);
         for (bucket, scope) in self.segments {
-            let mut entries = self.entries(*bucket, stretch, Direction::Forward)?;
+            let mut entries = self.entries(*bucket, entry_range, Direction::Forward)?;
             while others <= others_max {
                 let page = next_alive(&mut entries, CHUNK, self.chooser.steps)?;
                 if page.is_empty() {
@@ -170,9 +170,9 @@ impl Knower<'_, '_> {
             return Ok(None);
         }
         let end = KeyRange::prefix(&start).end;
-        let stretch = Stretch { kind: EntryKind::Value, path: number(&path), start, end };
+        let entry_range = EntryRange { kind: EntryKind::Value, path: number(&path), start, end };
         let others_max = self.chooser.opened.limits.other_entries;
-        self.entries_meant(&stretch, others_max, figures)
+        self.entries_meant(&entry_range, others_max, figures)
     }
 
     /// How many items are alive in the container, if all of it is meant.
@@ -201,20 +201,22 @@ impl Knower<'_, '_> {
                 Fact::Maximum(path) => (path, Direction::Backward),
                 Fact::Count(_) => return Ok(None),
             };
-            let stretch = match self.span() {
+            let entry_range = match self.span() {
                 None => self.whole(path)?,
                 Some(span) if span.path == *path => self.chooser.indexed(span)?,
                 Some(_) => None,
             };
-            let Some(stretch) = stretch else { return Ok(None) };
+            let Some(entry_range) = entry_range else { return Ok(None) };
             let compound = vec![order::bounds(Type::Array).0];
             // An array or an object makes the whole aggregate undefined.
-            let above =
-                Stretch { start: compound.clone().max(stretch.start.clone()), ..stretch.clone() };
-            let scalars = Stretch { end: compound.min(stretch.end.clone()), ..stretch };
-            for (stretch, direction) in [(above, Direction::Forward), (scalars, direction)] {
+            let above = EntryRange {
+                start: compound.clone().max(entry_range.start.clone()),
+                ..entry_range.clone()
+            };
+            let scalars = EntryRange { end: compound.min(entry_range.end.clone()), ..entry_range };
+            for (entry_range, direction) in [(above, Direction::Forward), (scalars, direction)] {
                 for (bucket, _) in self.segments {
-                    match self.first(*bucket, &stretch, direction, figures)? {
+                    match self.first(*bucket, &entry_range, direction, figures)? {
                         Some(entry) if entry.is_cut && is_text(&entry) => {
                             return Ok(None);
                         }
@@ -227,19 +229,19 @@ impl Knower<'_, '_> {
         Ok(Some(items))
     }
 
-    /// The first entry of a stretch, in this direction, whose item is meant.
+    /// The first entry of a range, in this direction, whose item is meant.
     fn first(
         &self,
         bucket: Bucket,
-        stretch: &Stretch,
+        entry_range: &EntryRange,
         direction: Direction,
         figures: &mut QueryFigures,
     ) -> Result<Option<Entry>> {
-        if stretch.start >= stretch.end {
+        if entry_range.start >= entry_range.end {
             return Ok(None);
         }
         let scope = self.segments.iter().find(|(known, _)| *known == bucket);
-        let mut entries = self.entries(bucket, stretch, direction)?;
+        let mut entries = self.entries(bucket, entry_range, direction)?;
         loop {
             let page = next_alive(&mut entries, 16, self.chooser.steps)?;
             if page.is_empty() {
@@ -259,26 +261,26 @@ impl Knower<'_, '_> {
     fn entries(
         &self,
         bucket: Bucket,
-        stretch: &Stretch,
+        entry_range: &EntryRange,
         direction: Direction,
     ) -> Result<Entries<'_>> {
-        self.chooser.opened.entries(bucket, stretch, direction)
+        self.chooser.opened.entries(bucket, entry_range, direction)
     }
 
     /// All entries of a path, if it is indexed.
-    fn whole(&self, path: &[IndexStep]) -> Result<Option<Stretch>> {
+    fn whole(&self, path: &[IndexStep]) -> Result<Option<EntryRange>> {
         if !self.chooser.is_indexed(path)? {
             return Ok(None);
         }
         let (start, end) = (vec![order::bounds(Type::Null).0], vec![order::PAST]);
-        Ok(Some(Stretch { kind: EntryKind::Value, path: number(path), start, end }))
+        Ok(Some(EntryRange { kind: EntryKind::Value, path: number(path), start, end }))
     }
 }
 
 impl Chooser<'_> {
     /// The entries of a span, if its path is indexed.
-    fn indexed(&self, span: &ValueSpan) -> Result<Option<Stretch>> {
-        Ok(self.is_indexed(&span.path)?.then(|| stretch(span)))
+    fn indexed(&self, span: &ValueSpan) -> Result<Option<EntryRange>> {
+        Ok(self.is_indexed(&span.path)?.then(|| entry_range(span)))
     }
 }
 

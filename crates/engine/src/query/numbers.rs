@@ -12,9 +12,9 @@ use dayfly_model::Result;
 use dayfly_sql::run::{Steps, ValueSpan};
 use dayfly_storage::{Bucket, Direction};
 
-use super::access::{self, Scope, next_alive};
-use super::choose::stretch;
-use crate::index::walk::{Entry, Looked, Stretch};
+use super::access::{Scope, Within, next_alive};
+use super::choose::entry_range;
+use crate::index::walk::{Entry, EntryRange, Looked};
 use crate::keys::ItemKey;
 
 /// How many entries are read at once.
@@ -49,7 +49,7 @@ pub(super) enum Stream<'a> {
     All(Vec<Stream<'a>>),
     /// The steps are for going along all of them.
     Any(Vec<Stream<'a>>, &'a Steps<'a>),
-    Within(Box<Within<'a>>),
+    Within(Box<InPartition<'a>>),
 }
 
 impl<'a> Stream<'a> {
@@ -57,7 +57,7 @@ impl<'a> Stream<'a> {
     /// `None`: a range names too many.
     pub(super) fn open(
         set: &Set,
-        on: access::Within<'a>,
+        on: Within<'a>,
         (bucket, scope): (Bucket, &Scope),
         looked: &mut Looked,
     ) -> Result<Option<Stream<'a>>> {
@@ -72,15 +72,15 @@ impl<'a> Stream<'a> {
             Ok(Some(streams))
         };
         Ok(match set {
-            Set::Point(span) => Some(Stream::Point(Point::new(stretch(span), on, bucket))),
-            Set::Range(span) => list(&stretch(span), on, bucket, looked)?.map(Stream::Listed),
+            Set::Point(span) => Some(Stream::Point(Point::new(entry_range(span), on, bucket))),
+            Set::Range(span) => list(&entry_range(span), on, bucket, looked)?.map(Stream::Listed),
             Set::All(sets) => many(sets)?.map(Stream::All),
             Set::Any(sets) => many(sets)?.map(|streams| Stream::Any(streams, on.steps)),
             Set::Within(set, key) => {
                 let set = Stream::open(set, on, (bucket, scope), looked)?;
-                let key = Point::new(stretch(key), on, bucket);
+                let key = Point::new(entry_range(key), on, bucket);
                 let within =
-                    |set| Stream::Within(Box::new(Within { set, key, scope: scope.clone() }));
+                    |set| Stream::Within(Box::new(InPartition { set, key, scope: scope.clone() }));
                 set.map(within)
             }
         })
@@ -125,14 +125,14 @@ impl<'a> Stream<'a> {
 }
 
 /// The items of a set that are in a partition.
-pub(super) struct Within<'a> {
+pub(super) struct InPartition<'a> {
     set: Stream<'a>,
     /// All items that have the value of the partition's key.
     key: Point<'a>,
     scope: Scope,
 }
 
-impl Within<'_> {
+impl InPartition<'_> {
     fn seek(&mut self, mut least: u64) -> Result<Option<Hit>> {
         loop {
             let Some(hit) = self.set.seek(least)? else { return Ok(None) };
@@ -162,12 +162,12 @@ fn all(streams: &mut [Stream<'_>], mut least: u64) -> Result<Option<Hit>> {
 }
 
 fn list(
-    stretch: &Stretch,
-    access::Within { opened, steps, .. }: access::Within<'_>,
+    entry_range: &EntryRange,
+    Within { opened, steps, .. }: Within<'_>,
     bucket: Bucket,
     looked: &mut Looked,
 ) -> Result<Option<BTreeMap<u64, ItemKey>>> {
-    let mut entries = opened.entries(bucket, stretch, Direction::Forward)?;
+    let mut entries = opened.entries(bucket, entry_range, Direction::Forward)?;
     let mut listed = BTreeMap::new();
     loop {
         let page = next_alive(&mut entries, CHUNK * 8, steps)?;
@@ -182,8 +182,8 @@ fn list(
 
 /// The items with one value.
 pub(super) struct Point<'a> {
-    stretch: Stretch,
-    on: access::Within<'a>,
+    entry_range: EntryRange,
+    on: Within<'a>,
     bucket: Bucket,
     read: VecDeque<Entry>,
     /// From where on nothing was read yet; `None`: there is nothing more.
@@ -192,9 +192,9 @@ pub(super) struct Point<'a> {
 }
 
 impl<'a> Point<'a> {
-    fn new(stretch: Stretch, on: access::Within<'a>, bucket: Bucket) -> Point<'a> {
+    fn new(entry_range: EntryRange, on: Within<'a>, bucket: Bucket) -> Point<'a> {
         let (read, looked) = (VecDeque::new(), Looked::default());
-        Point { stretch, on, bucket, read, next: Some(0), looked }
+        Point { entry_range, on, bucket, read, next: Some(0), looked }
     }
 
     fn seek(&mut self, least: u64) -> Result<Option<Hit>> {
@@ -209,10 +209,10 @@ impl<'a> Point<'a> {
     }
 
     fn fetch(&mut self, from: u64) -> Result<()> {
-        let stretch = &self.stretch;
-        let mut entries = self.on.opened.entries(self.bucket, stretch, Direction::Forward)?;
+        let entry_range = &self.entry_range;
+        let mut entries = self.on.opened.entries(self.bucket, entry_range, Direction::Forward)?;
         if let Some(before) = from.checked_sub(1) {
-            entries = entries.after(stretch, &stretch.start, before);
+            entries = entries.after(entry_range, &entry_range.start, before);
         }
         let page = next_alive(&mut entries, CHUNK, self.on.steps)?;
         self.looked += entries.looked;

@@ -17,7 +17,7 @@ use dayfly_storage::{Bucket, Direction, KeyRange};
 use super::access::{Found, Scope, Segments, Within, load, next_alive};
 use super::choose::Route;
 use super::item::Row;
-use super::token::Place;
+use super::token::Position;
 use crate::index::walk::{Entries, Entry, Looked};
 use crate::keys::ItemKey;
 use crate::record::Record;
@@ -31,11 +31,11 @@ const RUN_MAX: usize = 100_000;
 
 /// Items in the order of a query.
 pub(super) struct Ordered<'a> {
-    lanes: Vec<Lane<'a>>,
+    strands: Vec<Strand<'a>>,
 }
 
 /// Those of one bucket.
-struct Lane<'a> {
+struct Strand<'a> {
     within: Within<'a>,
     bucket: Bucket,
     /// Which items are meant.
@@ -66,18 +66,18 @@ impl<'a> Ordered<'a> {
         after: Option<&After>,
     ) -> Result<Ordered<'a>> {
         let Within { opened, program, .. } = within;
-        let mut lanes = Vec::new();
+        let mut strands = Vec::new();
         for (bucket, scope) in segments {
             let mut route = route.clone();
             let last = after.and_then(|after| route.last_of(after, program.order(), bucket));
             if let Some(after) = after {
                 route.start_at(after, program.order());
             }
-            let mut entries = opened.entries(bucket, &route.stretch, route.direction)?;
+            let mut entries = opened.entries(bucket, &route.entry_range, route.direction)?;
             if let Some((value, docno)) = last {
-                entries = entries.after(&route.stretch, &value, docno);
+                entries = entries.after(&route.entry_range, &value, docno);
             }
-            lanes.push(Lane {
+            strands.push(Strand {
                 within,
                 bucket,
                 scope,
@@ -89,34 +89,34 @@ impl<'a> Ordered<'a> {
                 ready: VecDeque::new(),
             });
         }
-        Ok(Ordered { lanes })
+        Ok(Ordered { strands })
     }
 
     pub(super) fn looked(&self) -> Looked {
-        self.lanes.iter().map(|lane| lane.entries.looked).sum()
+        self.strands.iter().map(|strand| strand.entries.looked).sum()
     }
 
     /// The next item.
     pub(super) fn next(&mut self) -> Result<Option<Found>> {
-        for lane in &mut self.lanes {
-            lane.fill()?;
+        for strand in &mut self.strands {
+            strand.fill()?;
         }
         let first = self
-            .lanes
+            .strands
             .iter_mut()
-            .filter(|lane| !lane.ready.is_empty())
+            .filter(|strand| !strand.ready.is_empty())
             .min_by(|left, right| left.front().cmp(&right.front()));
-        let Some(lane) = first else { return Ok(None) };
-        let Some(ready) = lane.ready.pop_front() else { return Ok(None) };
+        let Some(strand) = first else { return Ok(None) };
+        let Some(ready) = strand.ready.pop_front() else { return Ok(None) };
         let record = match ready.record {
             Some(record) => record,
-            None => lane.load(&ready.item, ready.docno)?,
+            None => strand.load(&ready.item, ready.docno)?,
         };
-        Ok(Some(Found { record, bucket: lane.bucket, at: Place::Start, resumed: true }))
+        Ok(Some(Found { record, bucket: strand.bucket, at: Position::Start, resumed: true }))
     }
 }
 
-impl Lane<'_> {
+impl Strand<'_> {
     fn front(&self) -> Option<(&[u8], u64)> {
         self.ready.front().map(|ready| (&*ready.key, self.bucket.0))
     }
@@ -209,11 +209,11 @@ impl Route {
         let sure = key.get(..self.sure(key, order).0).unwrap_or(key);
         let value = self.as_entry(sure);
         match self.direction {
-            Direction::Forward if value > self.stretch.start => self.stretch.start = value,
+            Direction::Forward if value > self.entry_range.start => self.entry_range.start = value,
             Direction::Backward => {
                 let end = KeyRange::prefix(&value).end;
-                if end < self.stretch.end {
-                    self.stretch.end = end;
+                if end < self.entry_range.end {
+                    self.entry_range.end = end;
                 }
             }
             Direction::Forward => {}
@@ -233,7 +233,7 @@ impl Route {
         let falls = order.first().is_some_and(OrderKey::descends);
         let docno = if falls { !last } else { last };
         let value = self.as_entry(key);
-        let (start, end) = (&self.stretch.start, &self.stretch.end);
+        let (start, end) = (&self.entry_range.start, &self.entry_range.end);
         let is_here = self.sure(key, order).1 && *start <= value && value < *end;
         is_here.then_some((value, docno))
     }

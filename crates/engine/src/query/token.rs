@@ -27,14 +27,14 @@ use dayfly_storage::Bucket;
 use sha2::{Digest, Sha256};
 
 /// What a token belongs to.
-pub(super) type Seal = [u8; 12];
+pub(super) type TokenSeal = [u8; 12];
 
 /// No limit.
 const ALL: u64 = u64::MAX;
 
 /// Where a page goes on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Position {
     /// From the start.
     Start,
     /// With this item, or the next one after where it was.
@@ -54,14 +54,14 @@ pub(super) enum Place {
     Number(Bucket, u64),
 }
 
-impl Place {
+impl Position {
     /// The bucket that it is in.
     pub(super) fn bucket(&self) -> Option<Bucket> {
         match self {
-            Place::Start => None,
-            Place::Item(bucket, _) | Place::Entry { bucket, .. } | Place::Number(bucket, _) => {
-                Some(*bucket)
-            }
+            Position::Start => None,
+            Position::Item(bucket, _)
+            | Position::Entry { bucket, .. }
+            | Position::Number(bucket, _) => Some(*bucket),
         }
     }
 }
@@ -70,16 +70,16 @@ impl Place {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Token {
     pub(super) resume: Resume,
-    pub(super) at: Place,
+    pub(super) at: Position,
 }
 
 /// The seals of a query of a container.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seals {
     /// Of the whole query.
-    whole: Seal,
+    whole: TokenSeal,
     /// Of the query without its filter.
-    unfiltered: Seal,
+    unfiltered: TokenSeal,
 }
 
 impl Seals {
@@ -92,7 +92,7 @@ impl Seals {
         }
     }
 
-    fn of(self, token: &Token) -> Seal {
+    fn of(self, token: &Token) -> TokenSeal {
         match &token.resume.after {
             Some(After::Row(_)) if token.resume.skip == 0 => self.unfiltered,
             _ => self.whole,
@@ -100,7 +100,7 @@ impl Seals {
     }
 }
 
-fn seal(container: u32, query: &[u8]) -> Seal {
+fn seal(container: u32, query: &[u8]) -> TokenSeal {
     let mut seal = [0; 12];
     let hash = Sha256::digest(query);
     let bytes = container.to_be_bytes().into_iter().chain(hash);
@@ -131,24 +131,24 @@ impl Token {
                     bytes.put_u64(*row);
                 }
             }
-            (None, Place::Item(bucket, key)) => {
+            (None, Position::Item(bucket, key)) => {
                 bytes.put_u8(1);
                 bytes.put_u64(bucket.0);
                 bytes.put_slice(key);
             }
-            (None, Place::Entry { bucket, path, value, docno }) => {
+            (None, Position::Entry { bucket, path, value, docno }) => {
                 bytes.put_u8(4);
                 bytes.put_u64(bucket.0);
                 bytes.put_u64(*path);
                 bytes.put_u64(*docno);
                 bytes.put_slice(value);
             }
-            (None, Place::Number(bucket, docno)) => {
+            (None, Position::Number(bucket, docno)) => {
                 bytes.put_u8(5);
                 bytes.put_u64(bucket.0);
                 bytes.put_u64(*docno);
             }
-            (None, Place::Start) => bytes.put_u8(0),
+            (None, Position::Start) => bytes.put_u8(0),
         }
         let check = Sha256::digest(&bytes);
         bytes.extend(check.iter().take(4));
@@ -186,7 +186,7 @@ fn take_short(rest: &mut &[u8]) -> Option<Vec<u8>> {
     Some(part.to_vec())
 }
 
-fn read(text: &str) -> Option<(Seal, Token)> {
+fn read(text: &str) -> Option<(TokenSeal, Token)> {
     let bytes = URL_SAFE_NO_PAD.decode(text.trim()).ok()?;
     let (bytes, check) = bytes.split_at_checked(bytes.len().checked_sub(4)?)?;
     if !Sha256::digest(bytes).iter().take(4).eq(check) {
@@ -196,24 +196,24 @@ fn read(text: &str) -> Option<(Seal, Token)> {
     let skip = rest.try_get_u64().ok()?;
     let take = Some(rest.try_get_u64().ok()?).filter(|take| *take != ALL);
     let rows_done = rest.try_get_u64().ok()?;
-    let mut at = Place::Start;
+    let mut at = Position::Start;
     let after = match rest.try_get_u8().ok()? {
         0 => None,
         1 => {
-            at = Place::Item(Bucket(rest.try_get_u64().ok()?), rest.to_vec());
+            at = Position::Item(Bucket(rest.try_get_u64().ok()?), rest.to_vec());
             rest = &[];
             None
         }
         4 => {
             let (bucket, path) = (Bucket(rest.try_get_u64().ok()?), rest.try_get_u64().ok()?);
             let docno = rest.try_get_u64().ok()?;
-            at = Place::Entry { bucket, path, value: rest.to_vec(), docno };
+            at = Position::Entry { bucket, path, value: rest.to_vec(), docno };
             rest = &[];
             None
         }
         5 => {
             let bucket = Bucket(rest.try_get_u64().ok()?);
-            at = Place::Number(bucket, rest.try_get_u64().ok()?);
+            at = Position::Number(bucket, rest.try_get_u64().ok()?);
             None
         }
         2 => {
@@ -250,7 +250,7 @@ mod tests {
     const OTHER_ORDER: &str = "SELECT * FROM c WHERE c.a = 1 ORDER BY c.a";
 
     /// Bytes behind the seal of a token, with a check that fits.
-    fn sealed(seal: Seal, rest: &[u8]) -> String {
+    fn sealed(seal: TokenSeal, rest: &[u8]) -> String {
         let mut bytes = [&seal, rest].concat();
         let check = Sha256::digest(&bytes);
         bytes.extend(check.iter().take(4));
@@ -282,7 +282,7 @@ mod tests {
         #[test]
         fn a_token_that_was_bent_is_refused(at in any::<prop::sample::Index>(), bit in 0..6u32) {
             let seals = seals(7, QUERY);
-            let entry = Place::Entry { bucket: Bucket(9), path: 7, value: vec![5; 40], docno: 8 };
+            let entry = Position::Entry { bucket: Bucket(9), path: 7, value: vec![5; 40], docno: 8 };
             let text = Token { resume: Resume::default(), at: entry }.write(seals);
             let mut bent = text.clone().into_bytes();
             let at = at.index(bent.len());
@@ -298,12 +298,12 @@ mod tests {
         let resume = Resume { skip: 1, take: Some(2), rows_done: 3, after: None };
         let row = After::Row((vec![1, 2], (3, 4), 5));
         for (after, at) in [
-            (None, Place::Start),
-            (None, Place::Item(Bucket(9), b"key".to_vec())),
-            (None, Place::Entry { bucket: Bucket(9), path: 7, value: vec![5; 512], docno: 8 }),
-            (None, Place::Number(Bucket(9), 8)),
-            (Some(row), Place::Start),
-            (Some(After::Start(vec![6; 512], vec![7; 8])), Place::Start),
+            (None, Position::Start),
+            (None, Position::Item(Bucket(9), b"key".to_vec())),
+            (None, Position::Entry { bucket: Bucket(9), path: 7, value: vec![5; 512], docno: 8 }),
+            (None, Position::Number(Bucket(9), 8)),
+            (Some(row), Position::Start),
+            (Some(After::Start(vec![6; 512], vec![7; 8])), Position::Start),
         ] {
             let token = Token { resume: Resume { after, ..resume.clone() }, at };
             let text = token.write(seals);
@@ -314,7 +314,7 @@ mod tests {
 
     #[test]
     fn tokens_of_others_are_refused() {
-        let token = Token { resume: Resume::default(), at: Place::Item(Bucket(1), vec![1]) };
+        let token = Token { resume: Resume::default(), at: Position::Item(Bucket(1), vec![1]) };
         let text = token.write(seals(7, QUERY));
         assert!(Token::read(&text, seals(7, OTHER_FILTER)).is_err());
         assert!(Token::read(&text, seals(8, QUERY)).is_err());
@@ -334,7 +334,7 @@ mod tests {
             (0, After::Start(vec![6; 512], vec![7; 8]), false),
         ] {
             let resume = Resume { skip, after: Some(after), ..Resume::default() };
-            let text = Token { resume, at: Place::Start }.write(seals(7, QUERY));
+            let text = Token { resume, at: Position::Start }.write(seals(7, QUERY));
             assert!(Token::read(&text, seals(7, QUERY)).is_ok());
             assert_eq!(Token::read(&text, seals(7, OTHER_FILTER)).is_ok(), fits);
             assert!(Token::read(&text, seals(7, OTHER_ORDER)).is_err());

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::index::only;
 use super::server::{Crash, Kind, Server};
-use crate::index::rebuild::Turn;
+use crate::index::rebuild::Moved;
 
 /// What random histories compute. The last one depends on what the server adds.
 pub(super) const QUERIES: [&str; 4] = [
@@ -135,7 +135,7 @@ fn a_definition_changes_while_queries_go_on() {
         assert!(!server.is_indexed("low") && server.composites() == 0);
         assert!(server.is_indexed("k"));
         server.is_computed_by(REVERSE, 40);
-        assert_eq!(server.rebuild(9), Turn::Committed);
+        assert_eq!(server.rebuild(9), Moved::Committed);
         server.is_computed_by(REVERSE, 40);
         for id in 40..44 {
             server

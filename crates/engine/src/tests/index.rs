@@ -18,8 +18,8 @@ use super::computed;
 use super::server::{Crash, Kind, Server, at, text, write};
 use crate::QueryLimits;
 use crate::catalog::Container;
-use crate::index::rebuild::{self, Size, Turn};
-use crate::index::walk::{self, Entries, Stretch};
+use crate::index::rebuild::{self, Moved, Size};
+use crate::index::walk::{self, Entries, EntryRange};
 use crate::keys::{self, EntryKind};
 use crate::operation::{
     Act, Condition, ContainerWishes, Indexing, Operation, Replacement, Showing,
@@ -33,8 +33,8 @@ fn path(name: &str) -> u64 {
 }
 
 /// All values of a type that can stand at a path.
-fn whole(path: u64) -> Stretch {
-    Stretch { kind: EntryKind::Value, path, start: vec![0], end: vec![order::PAST] }
+fn whole(path: u64) -> EntryRange {
+    EntryRange { kind: EntryKind::Value, path, start: vec![0], end: vec![order::PAST] }
 }
 
 fn replacement(default: Option<i64>, policy: &Value, computed: &Value) -> Operation {
@@ -82,13 +82,13 @@ impl Server {
     }
 
     /// One unit of a rebuild, of so many items.
-    pub(super) fn rebuild(&self, items: usize) -> Turn {
+    pub(super) fn rebuild(&self, items: usize) -> Moved {
         let size = Size { items, bytes: 1 << 20, urgency: Urgency::Now };
         rebuild::turn(&*self.engine().shared.store, &self.engine().shared.index, size).unwrap()
     }
 
     pub(super) fn rebuild_all(&self) {
-        while self.rebuild(3) != Turn::Idle {}
+        while self.rebuild(3) != Moved::Idle {}
     }
 
     pub(super) fn is_indexed(&self, name: &str) -> bool {
@@ -109,13 +109,14 @@ impl Server {
         opened.container.buckets().map(of).sum()
     }
 
-    /// The ids of what is alive in a stretch, in pages of `limit`.
-    fn walk(&self, stretch: &Stretch, direction: Direction, limit: usize) -> Vec<String> {
+    /// The ids of what is alive in a range of entries, in pages of `limit`.
+    fn walk(&self, entry_range: &EntryRange, direction: Direction, limit: usize) -> Vec<String> {
         let opened = self.opened();
         let walk = |bucket| {
             let snapshot = &*opened.snapshot;
             let mut entries =
-                Entries::new(snapshot, bucket, stretch, direction, &QueryLimits::SMALL).unwrap();
+                Entries::new(snapshot, bucket, entry_range, direction, &QueryLimits::SMALL)
+                    .unwrap();
             let mut found = Vec::new();
             loop {
                 let Some(page) = entries.page(limit).unwrap() else { return found };
@@ -123,9 +124,9 @@ impl Server {
                 if let Some(last) = page.last() {
                     // Going on from a position is the same as going on.
                     let again =
-                        Entries::new(snapshot, bucket, stretch, direction, &QueryLimits::SMALL)
+                        Entries::new(snapshot, bucket, entry_range, direction, &QueryLimits::SMALL)
                             .unwrap();
-                    entries = again.after(stretch, &last.value, last.docno);
+                    entries = again.after(entry_range, &last.value, last.docno);
                 }
                 found.extend(page.iter().map(|entry| {
                     let item = snapshot.get(bucket, entry.item.record()).unwrap().unwrap();
@@ -232,7 +233,7 @@ fn items_are_found_by_what_they_hold() {
         assert_eq!(backward, order, "{limit}");
     }
     let key = |value: i64| order::key(&Ordered::from(value));
-    let numbers = Stretch { start: key(0), end: key(4), ..whole(path("a")) };
+    let numbers = EntryRange { start: key(0), end: key(4), ..whole(path("a")) };
     assert_eq!(server.walk(&numbers, Direction::Forward, 9), ["1", "7"]);
     let elements = path_id(&[Step::Name("a"), Step::Item]);
     assert_eq!(server.walk(&whole(elements), Direction::Forward, 9), ["4", "4"]);
@@ -355,7 +356,7 @@ fn a_policy_changes_while_items_are_written() {
         assert_eq!(server.set_policy(&only(&["a", "b"])), 0);
         assert!(server.is_indexed("a") && server.is_indexed("b") && !server.is_indexed("c"));
         for round in 0..5 {
-            assert_eq!(server.rebuild(4), Turn::Committed);
+            assert_eq!(server.rebuild(4), Moved::Committed);
             for id in [round, 39 - round, 40 + round] {
                 server.upsert(item(id, round)).unwrap();
             }
@@ -442,10 +443,10 @@ fn too_many_changes_at_once_are_refused() {
 }
 
 /// All entries of the first composite index of a policy.
-fn first_composite(policy: &Value) -> Stretch {
+fn first_composite(policy: &Value) -> EntryRange {
     let rules = Rules::new(&IndexingPolicy::parse(policy).unwrap());
     let path = rules.composites()[0].id;
-    Stretch { kind: EntryKind::Composite, path, start: vec![], end: vec![0xFF] }
+    EntryRange { kind: EntryKind::Composite, path, start: vec![], end: vec![0xFF] }
 }
 
 #[test]
@@ -466,9 +467,9 @@ fn composite_entries_are_in_the_order_of_their_index() {
     server.rebuild_all();
     assert_eq!(server.composites(), 1);
     server.is_settled();
-    let stretch = first_composite(&policy);
-    assert_eq!(server.walk(&stretch, Direction::Forward, 2), ["3", "2", "1", "5", "4"]);
-    assert_eq!(server.walk(&stretch, Direction::Backward, 2), ["4", "5", "1", "2", "3"]);
+    let entry_range = first_composite(&policy);
+    assert_eq!(server.walk(&entry_range, Direction::Forward, 2), ["3", "2", "1", "5", "4"]);
+    assert_eq!(server.walk(&entry_range, Direction::Backward, 2), ["4", "5", "1", "2", "3"]);
 }
 
 #[test]
@@ -479,13 +480,13 @@ fn a_touch_moves_an_item_in_a_composite_index_over_its_time() {
     let paths = [json!({"path": "/a"}), json!({"path": "/_ts", "order": "descending"})];
     policy["compositeIndexes"] = json!([paths]);
     server.set_policy(&policy);
-    let stretch = first_composite(&policy);
+    let entry_range = first_composite(&policy);
     for (second, id) in (1001..).zip(["1", "2", "3", "1", "2"]) {
         server.clock(second);
         server.upsert(json!({"id": id, "pk": id, "a": 1})).unwrap();
         server.is_settled();
     }
-    assert_eq!(server.walk(&stretch, Direction::Forward, 2), ["2", "1", "3"]);
+    assert_eq!(server.walk(&entry_range, Direction::Forward, 2), ["2", "1", "3"]);
     assert_eq!(server.composites(), 1);
 }
 

@@ -11,7 +11,7 @@ const UDFS_MAX: usize = 10;
 
 /// What is counted in a query with its subqueries.
 #[derive(Default)]
-pub(super) struct Counts {
+pub(super) struct ClauseCounts {
     pub(super) joins: usize,
     pub(super) udfs: usize,
 }

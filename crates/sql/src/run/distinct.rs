@@ -29,7 +29,7 @@ const MARK_MAX: usize = 256;
 const MARK_START: usize = MARK_MAX - 32;
 
 /// Distinct rows on their way.
-pub(super) struct Distinct {
+pub(super) struct DistinctRows {
     /// Where the page before ended.
     after: Option<After>,
     /// Whether they come in an order of their own.
@@ -50,9 +50,9 @@ struct DistinctRow {
     text: Vec<u8>,
 }
 
-impl Distinct {
-    pub(super) fn new(after: Option<After>) -> Distinct {
-        Distinct {
+impl DistinctRows {
+    pub(super) fn new(after: Option<After>) -> DistinctRows {
+        DistinctRows {
             paged: after.is_some(),
             after,
             places: HashMap::new(),

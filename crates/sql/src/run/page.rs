@@ -15,7 +15,7 @@ use dayfly_model::{Result, Timestamp};
 use super::Item;
 use super::aggregate::{GroupValues, Groups, kept};
 use super::budget::{Run, Steps, refused};
-use super::distinct::Distinct;
+use super::distinct::DistinctRows;
 use super::evaluate::{Bound, Loaded, Scope};
 use super::place::{AFTER_MAX, After, Gate, SortPlace, may_follow, sort_key};
 use super::program::{Program, Style};
@@ -116,7 +116,7 @@ enum Gathered {
     /// Rows that come in their order: the last one, and what holds back those of
     /// earlier pages.
     Ordered(Option<After>, Gate),
-    Distinct(Distinct),
+    Distinct(DistinctRows),
 }
 
 impl<'p> Page<'p> {
@@ -136,7 +136,7 @@ impl<'p> Page<'p> {
             Style::Whole if program.select.is_grouped() => {
                 Gathered::Groups(program.select.groups())
             }
-            Style::Whole => Gathered::Distinct(Distinct::new(
+            Style::Whole => Gathered::Distinct(DistinctRows::new(
                 resume.as_ref().and_then(|resume| resume.after.clone()),
             )),
             Style::Sort if ordered => Gathered::Ordered(None, Gate::default()),

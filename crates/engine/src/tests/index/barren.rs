@@ -19,9 +19,10 @@ fn add(server: &Server, id: &str, b: f64) {
 /// How many are alive, and how many dead ones were looked at.
 fn walked(opened: &Opened, name: &str, direction: Direction) -> (usize, u64) {
     let bucket = keys::bucket(opened.container.number, 0);
-    let stretch = whole(path(name));
+    let entry_range = whole(path(name));
     let mut entries =
-        Entries::new(&*opened.snapshot, bucket, &stretch, direction, &QueryLimits::SMALL).unwrap();
+        Entries::new(&*opened.snapshot, bucket, &entry_range, direction, &QueryLimits::SMALL)
+            .unwrap();
     let mut alive = 0;
     while let Some(page) = entries.page(PAGE).unwrap() {
         alive += page.len();

@@ -179,9 +179,10 @@ fn walked(server: &Server, name: &str) -> (usize, usize) {
     let opened = server.opened();
     let asked = Asked(&*opened.snapshot, AtomicUsize::new(0));
     let bucket = keys::bucket(opened.container.number, 0);
-    let stretch = whole(path(name));
+    let entry_range = whole(path(name));
     let mut entries =
-        Entries::new(&asked, bucket, &stretch, Direction::Forward, &QueryLimits::SMALL).unwrap();
+        Entries::new(&asked, bucket, &entry_range, Direction::Forward, &QueryLimits::SMALL)
+            .unwrap();
     let mut alive = 0;
     while let Some(page) = entries.page(7).unwrap() {
         alive += page.len();

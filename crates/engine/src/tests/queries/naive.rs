@@ -9,8 +9,8 @@ use std::cmp::Ordering;
 use dayfly_model::value::{Value, order};
 use dayfly_sql::Request;
 use dayfly_sql::tree::{
-    Access, Amount, Binding, Collection, Count, Direction, Expr, ExprKind, Item, Literal, Operator,
-    Projection, Query, Sign, Source, Step, Use,
+    Access, Amount, Binding, Collection, Count, Direction, Expr, ExprKind, Literal, Operator,
+    Projection, Query, SelectItem, Sign, Source, SourceStep, Use,
 };
 
 pub(super) use self::shown::shown;
@@ -228,8 +228,12 @@ impl Naive<'_> {
                     return vec![(whole.clone(), shown.cloned())];
                 }
                 vec![steps.iter().fold(shown.unwrap_or(whole).clone(), |value, step| match step {
-                    Step::Member(name) | Step::Property(name) => value.property(name).clone(),
-                    Step::Index(place) => value.element(usize::try_from(*place).unwrap()).clone(),
+                    SourceStep::Member(name) | SourceStep::Property(name) => {
+                        value.property(name).clone()
+                    }
+                    SourceStep::Index(place) => {
+                        value.element(usize::try_from(*place).unwrap()).clone()
+                    }
                 })]
             }
             Collection::Subquery(query) => self.values(query, names, item),
@@ -275,7 +279,7 @@ impl Naive<'_> {
             Projection::All(_) => find(view.names, &name_of(&query.sources[0])).unwrap(),
             Projection::Value(item) => self.eval(&item.expr, view),
             Projection::Items(items) => {
-                let member = |item: &Item| {
+                let member = |item: &SelectItem| {
                     (item.alias.clone().expect("all have names"), self.eval(&item.expr, view))
                 };
                 object(items.iter().map(member))

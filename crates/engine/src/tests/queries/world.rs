@@ -21,7 +21,7 @@ use super::documents::{IDS, KEYS};
 use super::naive::{self, Document};
 use super::parts::{Layout, Piece, Spot as Where};
 use super::texts::{COMPOSITES, SORTED};
-use crate::index::rebuild::{self, Size, Turn};
+use crate::index::rebuild::{self, Moved, Size};
 use crate::items::Spot;
 use crate::operation::{
     Act, Condition, ContainerScope, Indexing, Operation, Page, Part, PlanQuery, QueryItems,
@@ -297,7 +297,7 @@ impl World {
     fn rebuild(&self) -> bool {
         let size = Size { items: 5, bytes: 1 << 20, urgency: Urgency::Now };
         rebuild::turn(&*self.engine.shared.store, &self.engine.shared.index, size).unwrap()
-            != Turn::Idle
+            != Moved::Idle
     }
 
     fn is_alive(&self, written: &Written) -> bool {

@@ -51,7 +51,7 @@ pub struct PurgeFigures {
 
 /// The counts.
 #[derive(Default)]
-pub(super) struct Tally(Mutex<Counts>);
+pub(super) struct Counters(Mutex<Counts>);
 
 #[derive(Default)]
 struct Counts {
@@ -67,7 +67,7 @@ struct Counted {
     failure: Option<String>,
 }
 
-impl Tally {
+impl Counters {
     /// A unit removed items of `container`.
     pub(super) fn buried(&self, container: u32, buried: &Buried) {
         let counts = &mut *lock(&self.0);
