@@ -236,6 +236,15 @@ fn open(
 }
 
 /// Changes a container's definition.
+///
+/// First all buckets catch up with the definition that is there: what an earlier change
+/// expires must not depend on this one. Then all is judged, on a snapshot that has seen
+/// them catch up, before anything is written. The definition is recorded in the catalog,
+/// which is the promise, and then installed bucket by bucket, each in a commit of its own;
+/// what fails in between, or may have landed without an answer, is finished by the
+/// background, by the next change or at the next start. While a change is delayed, items
+/// live by `in_force` and not by what the record says: so the guard and the log compare
+/// the new default with that.
 pub(crate) fn replace(clerk: &Clerk<'_>, change: &Replacement, caller: Caller) -> Reply {
     let mut reply = clerk.answer(|snapshot| {
         catch_up(clerk, snapshot, &change.at)?;

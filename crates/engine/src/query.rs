@@ -121,6 +121,15 @@ impl Ran {
     }
 }
 
+/// Carries out one page of a query.
+///
+/// What can be refused is refused before the first item is read. That a container has
+/// one range today is no reason to take a query that would be refused tomorrow. The token
+/// is read before a way is chosen, because a page that goes on takes the way on which its
+/// position is, whatever would be chosen by now. Aggregates that are known take no way at
+/// all; they come in one page, so no token ever leads to them. An aggregate over several
+/// partitions that has no value is left to the client: each makes something else of
+/// nothing, and its users know what.
 fn run(shared: &Shared, opened: &Opened, asked: &QueryItems, steps: &Steps<'_>) -> Result<Ran> {
     let container = &opened.container;
     let mut figures = QueryFigures::default();
@@ -240,7 +249,8 @@ fn look(
         if !resumed {
             page.start_afresh();
         }
-        // What it took to find the first item, it would take again.
+        // What was passed before the first item does not count: the next page would pass
+        // it again, and never get further.
         let so_far = (access.looked().keys, steps.made());
         let (looked_first, made_first) = *found_first.get_or_insert(so_far);
         let tired =

@@ -178,7 +178,7 @@ pub trait Store: Send + Sync {
     /// All buckets with a head, in order.
     fn buckets(&self) -> Vec<Bucket>;
 
-    /// Merges what deletes and overwrites left behind. Long.
+    /// Removes tombstones and what was overwritten. Long.
     fn compact(&self) -> Result<()>;
 
     /// Much was deleted here. A store whose scans step over what was deleted
@@ -259,7 +259,7 @@ pub struct Figures {
     /// The part of it above what a write usually takes: the engine made the
     /// committer wait for a flush or a compaction.
     pub stall_seconds: f64,
-    /// Scans that took long from one key to the next: deleted keys were there.
+    /// Scans that took long from one key to the next: tombstones were there.
     pub slow_scans: u64,
     /// Stretches of keys that are known to be empty, and leapt over.
     pub empty_stretches: u64,
@@ -271,9 +271,9 @@ pub struct Figures {
     pub cache_hits: u64,
     /// Records that were looked for there and not found; none without a cache.
     pub cache_misses: u64,
-    /// Rows on disk, roughly, with those that are deleted; 0 in memory.
+    /// Rows on disk, roughly, with tombstones; 0 in memory.
     pub rows: u64,
-    /// Deletes that are on disk until a compaction meets them.
+    /// Tombstones: deletes that are on disk until a compaction meets them.
     pub deleted_rows: u64,
     /// Bytes on disk; 0 in memory.
     pub disk_bytes: u64,

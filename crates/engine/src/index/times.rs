@@ -117,6 +117,13 @@ impl<'a> Times<'a> {
 
     /// Reads some rows, those of whole seconds if they can be held. `false`: there
     /// are no more.
+    ///
+    /// The feed has the rows of a second in the order of the commits, and who walks wants
+    /// them in the order of their numbers. So a second is shown when all of it was read. Of
+    /// what one scan brings, the last second may go on behind it: it is left for the next
+    /// time, unless the scan came to the end. If that leaves nothing, a single second fills
+    /// the scan, and is gathered by itself. `after` is where the page before ended within a
+    /// second; behind that second it says nothing more.
     fn fill(&mut self, limit: usize, looked: &mut Looked) -> Result<bool> {
         let mut range = match self.range.take() {
             Some(range) => range,

@@ -129,6 +129,12 @@ impl<'a> Entries<'a> {
 
     /// Looks at the next entries, `limit` at most, and returns those that are
     /// alive, which may be none; `None` at the end.
+    ///
+    /// An empty page is no end: each call looks at few entries, so that its caller makes
+    /// steps and can be stopped, also among hundreds of thousands of the dead. The walk
+    /// moves behind the last entry it has read, alive or not. What it passed is told to
+    /// `barren`: a long run of the dead is remembered by the store, and the next walk leaps
+    /// over it, until something is put there.
     pub(crate) fn page(&mut self, limit: usize) -> Result<Option<Vec<Entry>>> {
         if let Some(times) = &mut self.times {
             return times.page(limit, &mut self.looked);

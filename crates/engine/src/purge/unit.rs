@@ -146,6 +146,13 @@ pub(super) struct LookBounds {
 }
 
 /// What is due in both queues of `bucket`.
+///
+/// The two queues share a unit. If one has little, the other gets the rest; if both have
+/// more than enough, each gets half, and they are taken in turns: a unit that the commit
+/// cuts short, because its items are large, has then come forward in both, and none
+/// starves. When nothing is left that is due, the same look says when the next death
+/// is, so that the bucket need not be looked at before. Cursors that have moved are
+/// committed also without a burial: what was stepped over is not to be read again.
 pub(super) fn look(
     snapshot: &dyn Snapshot,
     bucket: Bucket,
@@ -251,6 +258,12 @@ struct FeedWalk {
 /// Takes up to `items_max` items whose time is up from the feed, and moves the
 /// cursor `at`. Rows of items that do not live by the default are stepped over,
 /// many of them in one look.
+///
+/// The feed is in the order of `_ts`, so the first row after the cut ends the walk. Rows
+/// that are stepped over cost a read and bring nothing: in a bucket of items that never
+/// expire a look would move by a few rows, and the purge would come back again and again.
+/// So as long as nothing was found, it goes on in longer strides; but not for ever, since
+/// other buckets wait for their turn. `more` says that there may be due rows behind `at`.
 fn walk_feed(
     snapshot: &dyn Snapshot,
     bucket: Bucket,

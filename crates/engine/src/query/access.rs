@@ -39,7 +39,8 @@ pub(super) struct Found {
     pub(super) bucket: Bucket,
     /// Where it stands.
     pub(super) at: Position,
-    /// Whether a page may have ended within it; else it starts afresh.
+    /// `false`: the item in which the last page stopped is gone, so this one gives all
+    /// its rows.
     pub(super) resumed: bool,
 }
 

@@ -11,9 +11,9 @@
 //! partition of a query says already is not sought (`said.rs`), and where there are
 //! few items (`few.rs`), all of them are read.
 //!
-//! The entries of a value are those of all partitions. So within one, they are
-//! taken together with those of its key; and a range is gone along only if it has
-//! fewer entries than the partition has items, which else are read.
+//! The entries of a value are those of all partitions. So within one partition they
+//! are taken together with those of its key, and a range is walked only if it has
+//! fewer entries than the partition has items; otherwise the partition is read.
 //!
 //! With ORDER BY, the entries of the path that is sorted by give the order,
 //! unless the filter leaves so few items that sorting them costs less.

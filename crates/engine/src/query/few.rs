@@ -126,8 +126,9 @@ impl Chooser<'_> {
         }
     }
 
-    /// Whether the partition that is meant has fewer items than a range has
-    /// entries; or both have so many that it is better to be sure of an end.
+    /// Whether the partition that is meant has fewer items than a range has entries.
+    /// True also if both have more than the last probe counts: then the partition is
+    /// read, because its size is bounded and the range's is not.
     pub(super) fn is_shorter(&self, range: &ValueSpan, segments: &Segments) -> Result<bool> {
         let Some(key) = self.key()? else { return Ok(false) };
         for limit in self.opened.limits.probes {

@@ -33,6 +33,12 @@ use crate::standing;
 const CHUNK: usize = 512;
 
 /// The answer of a query, if it is known without looking at its items.
+///
+/// Only a filter counts that an index knows *exactly*, as one span: a sieve lets through
+/// too much, and nobody asks the items here. Counts are then numbers of entries. For
+/// minima and maxima the query is run as it stands, over the few items that can decide:
+/// so what is shown comes from the items, and an entry needs to tell no more than its
+/// place in the order. `None` is always right, and means that the items are read.
 pub(super) fn answer(
     chooser: &Chooser<'_>,
     program: &Program,
@@ -189,6 +195,11 @@ impl Knower<'_, '_> {
     }
 
     /// The items that decide aggregates that are all minima and maxima.
+    ///
+    /// Of each bucket that is the first entry in the direction of the extreme, among the
+    /// scalars; and any array or object, since one of them makes the whole aggregate
+    /// undefined, wherever the extreme is. `None`: the entry of a text was cut, so that
+    /// others behind it may come before it as a whole.
     fn extremes(
         &self,
         facts: &[Fact],
@@ -208,7 +219,6 @@ impl Knower<'_, '_> {
             };
             let Some(entry_range) = entry_range else { return Ok(None) };
             let compound = vec![order::bounds(Type::Array).0];
-            // An array or an object makes the whole aggregate undefined.
             let above = EntryRange {
                 start: compound.clone().max(entry_range.start.clone()),
                 ..entry_range.clone()
@@ -229,7 +239,9 @@ impl Knower<'_, '_> {
         Ok(Some(items))
     }
 
-    /// The first entry of a range, in this direction, whose item is meant.
+    /// The first entry of a range, in this direction, whose item is meant. Entries of other
+    /// partitions are gone past without a limit of their own: the steps of the query end a
+    /// walk that finds nothing.
     fn first(
         &self,
         bucket: Bucket,

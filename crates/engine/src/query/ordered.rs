@@ -248,6 +248,14 @@ impl Route {
 
     /// How many bytes of a row's sort values stand in its entry as they are, up to
     /// the first that the index cuts; and whether it cuts none.
+    ///
+    /// A page goes on from the sort values of its last row, and has to find where these are
+    /// among entries. Long values are cut there, and arrays and objects stand by their type
+    /// alone: behind such a value the entries follow another order than the rows. So a
+    /// walk starts at what is sure, and meets some rows again that were given already,
+    /// which the page itself leaves out. Only if nothing is cut it can start behind the
+    /// very item in which the page ended; that matters where more items have one value
+    /// than a page looks at.
     fn sure(&self, key: &[u8], order: &[OrderKey]) -> (usize, bool) {
         let mut length = 0;
         for member in order {

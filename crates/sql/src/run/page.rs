@@ -205,6 +205,14 @@ impl<'p> Page<'p> {
 
     /// Adds the rows that the outermost select makes of an item, or of what its
     /// first source is bound to.
+    ///
+    /// Where a page ended is told in two ways. An answer in the order of the items ended in
+    /// an item: `rows_done` of its rows were given, and are stepped over once, with the
+    /// first item that comes. An answer in an order ended at a place in it, so that all of
+    /// an item's rows are compared with that place, and the item may be met again anywhere.
+    /// `number` counts all rows that an item makes, those that are left out too: it is the
+    /// last part of a row's place, and must be the same on every page. A row that has no
+    /// room makes the page full, and is made again by the next one.
     fn add_outermost(
         &mut self,
         item: Option<&Loaded<'_>>,

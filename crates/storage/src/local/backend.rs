@@ -29,9 +29,9 @@ pub enum Durability {
 /// What a backend holds, roughly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Held {
-    /// Rows on disk, with those that are deleted.
+    /// Rows on disk, with tombstones.
     pub rows: u64,
-    /// Deletes on disk, which go in a compaction.
+    /// Tombstones on disk, which go in a compaction.
     pub deleted: u64,
 }
 
@@ -74,10 +74,10 @@ pub trait Backend: Send + Sync + 'static {
     /// Brings everything applied so far to the disk.
     fn sync(&self) -> Result<()>;
 
-    /// Merges what deletes and overwrites left behind. Long.
+    /// Removes tombstones and what was overwritten. Long.
     fn compact(&self) -> Result<()>;
 
-    /// Removes what deletes left behind, step by step, each with little room on
+    /// Removes tombstones, step by step, each with little room on
     /// the disk. After each step it calls `rest`, which may wait, or stop it.
     fn tidy(&self, _rest: &mut Rest<'_>) -> Result<()> {
         Ok(())

@@ -1,10 +1,10 @@
 //! Stretches of keys that are known to be empty.
 //!
-//! What is deleted leaves a mark in an LSM tree, and the mark stays until a
-//! compaction comes by. A scan steps over all marks on its way: after a purge
-//! of the oldest million, whoever asks for the oldest ten steps over a million
-//! marks, each time. So a stretch that took long to cross, with nothing in it,
-//! is remembered, and the next scan leaps over it.
+//! A delete leaves a tombstone in an LSM tree, which stays until a compaction
+//! meets it. A scan steps over all tombstones on its way: after a purge of the
+//! oldest million, whoever asks for the oldest ten steps over a million of them,
+//! each time. So a stretch that took long to cross, with nothing in it, is
+//! remembered, and the next scan leaps over it.
 //!
 //! A stretch is known to be empty from a generation on, until something is put
 //! there:
@@ -106,9 +106,9 @@ struct Known {
 /// Where a scan has to look.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Ahead {
-    /// Here, if it has to at all.
+    /// The next keys to read; none if the stretch starts inside an empty one.
     pub(super) part: Option<Stretch>,
-    /// Then somewhere in here: what is between is empty.
+    /// What to ask about after that. Between the two nothing is stored.
     pub(super) rest: Option<Stretch>,
 }
 

@@ -156,6 +156,15 @@ impl<R: Rows> Group<R> {
         }
     }
 
+    /// Decides what becomes of a job, against the group so far.
+    ///
+    /// In the usual case this reads nothing: the draft holds, and what it writes is taken
+    /// as it is. Otherwise the plan is drafted again against what the jobs before it wrote,
+    /// as if it had come after them; the rows that this group counted in are put among its
+    /// writes first, since a plan may read them. If even that draft does not hold in the
+    /// second it was made for, the job is given up: it would be drafted for ever. A plan
+    /// that refuses now may do so because of what this group wrote, which nobody can see
+    /// yet. So its job stays, and is answered when the group is published.
     fn judge(&mut self, bucket: Bucket, job: &mut dyn Job, records: &Records) -> Judged {
         let head = self.overlay.head(bucket);
         if !self.holds(job.basis(), &head, &records.slots) {

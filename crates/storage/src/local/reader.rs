@@ -51,8 +51,8 @@ impl Hints {
     }
 }
 
-/// Everything that one group made visible. A reader holds this and nothing else
-/// that others count who holds it: each count is a wait for another core.
+/// Everything that one group made visible. A snapshot holds this one `Arc`: each
+/// further one would be a contended reference count on every read.
 pub(super) struct Published<R> {
     pub(super) generation: u64,
     pub(super) heads: Heads,

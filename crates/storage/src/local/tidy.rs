@@ -1,15 +1,15 @@
-//! The compactor: removes what deletes left behind, when it is in the way.
+//! The compactor: removes tombstones when they are in the way.
 //!
-//! Deletes stay on the disk as rows of their own until a compaction meets them;
-//! most are met in good time. Where a scan had to step over many, it asks, and
-//! if they are a good part of all rows, they are brought to their end. After a
-//! large purge, when a third of all rows are deletes, nobody has to ask. As long
-//! as many more come, it waits: what is compacted now would be compacted again.
-//! It goes step by step, and after each step the compactor rests as
-//! long as the step took, so that it never takes more than half of a core; while
-//! much is written it rests three times as long. Some deletes no step meets. To
-//! remove those takes the whole folder at once, and writes would wait for it: that
-//! is left until hardly anything is written.
+//! A delete stays on the disk as a tombstone until a compaction meets it; most are
+//! met in good time. A scan that had to step over many asks for a compaction, which
+//! is made if one row in ten is a tombstone. After a large purge, when it is one in
+//! three, nobody has to ask. As long as many more come, the compactor waits: what is
+//! compacted now would be compacted again.
+//!
+//! It goes step by step, and rests after each step as long as the step took, so that
+//! it never takes more than half of a core; while much is written it rests three times
+//! as long. Some tombstones no step meets. To remove those takes the whole folder at
+//! once, and writes would wait for it: that is left until hardly anything is written.
 
 use std::ops::ControlFlow;
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -19,15 +19,15 @@ use super::backend::{Backend, Held};
 use super::{Shared, instant, lock};
 use crate::Result;
 
-/// As many deletes are worth a compaction, if they are this part of all rows.
-const DELETED_MIN: u64 = 10_000;
-const PART: u64 = 10;
+/// A compaction pays when one row in ten is a tombstone, and there are 10,000.
+const TOMBSTONES_MIN: u64 = 10_000;
+const TOMBSTONES_ONE_IN: u64 = 10;
 
-/// They are compacted unasked if they are this part.
-const LARGE_PART: u64 = 3;
+/// With one row in three a tombstone it is made unasked.
+const UNASKED_ONE_IN: u64 = 3;
 
-/// More come as long as those of one look are more than this part of all.
-const MORE_PART: u64 = 100;
+/// More come as long as one look sees more than a hundredth of them as new.
+const NEW_ONE_IN: u64 = 100;
 
 /// So many looks in a row must see hardly more; who asked waits for that at most
 /// this long.
@@ -65,13 +65,13 @@ struct Wish {
     is_closed: bool,
     /// What there was to see at the last look.
     last: Sight,
-    /// How many looks in a row there were hardly more deletes.
+    /// How many looks in a row there were hardly more tombstones.
     calm: u32,
     /// How many looks in a row hardly anything was written.
     quiet: u32,
     /// How many looks ago a scan was slow for which nothing was done.
     wanted: Option<u32>,
-    /// How many deletes the last compaction left: there were readers.
+    /// How many tombstones the last compaction left: there were readers.
     left: u64,
     /// Whether it left some because it was not quiet.
     is_unfinished: bool,
@@ -91,7 +91,7 @@ impl Tidy {
         let mut wish = lock(&self.wish);
         let held = sight.held;
         let more = held.deleted.saturating_sub(wish.last.held.deleted);
-        let is_calm = more <= held.deleted / MORE_PART;
+        let is_calm = more <= held.deleted / NEW_ONE_IN;
         wish.calm = if is_calm { wish.calm.saturating_add(1) } else { 0 };
         let is_quiet = sight.written_bytes.saturating_sub(wish.last.written_bytes) <= QUIET_BYTES;
         wish.quiet = if is_quiet { wish.quiet.saturating_add(1) } else { 0 };
@@ -103,7 +103,7 @@ impl Tidy {
 
         let is_settled = wish.calm >= CALM_LOOKS;
         let waited = wish.wanted.is_some_and(|looks| is_settled || looks > WAIT_LOOKS);
-        let is_worth_it = held.has_part(LARGE_PART) && held.deleted >= wish.left * 2;
+        let is_worth_it = held.has_one_in(UNASKED_ONE_IN) && held.deleted >= wish.left * 2;
         let may_finish = wish.is_unfinished && wish.is_quiet();
         if waited || is_settled && is_worth_it || may_finish {
             wish.wanted = None;
@@ -140,12 +140,12 @@ impl Tidy {
 impl Held {
     /// Whether a compaction would make scans faster.
     pub(crate) fn is_worth_compacting(self) -> bool {
-        self.has_part(PART)
+        self.has_one_in(TOMBSTONES_ONE_IN)
     }
 
-    /// Whether many rows are deletes: one of so many.
-    fn has_part(self, part: u64) -> bool {
-        self.deleted >= DELETED_MIN && self.deleted.saturating_mul(part) >= self.rows
+    /// Whether there are many tombstones: one row in so many.
+    fn has_one_in(self, rows: u64) -> bool {
+        self.deleted >= TOMBSTONES_MIN && self.deleted.saturating_mul(rows) >= self.rows
     }
 }
 
