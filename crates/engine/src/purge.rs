@@ -294,8 +294,8 @@ impl<'a> Steps<'a> {
         let Steps { purge, bucket, until, .. } = *self;
         let _unit = lock(&purge.unit);
         let look = |behind| {
-            let part = LookBounds { behind, until: Some(until) };
-            unit::look(&*purge.shared.store.snapshot()?, bucket, pace, part, &purge.shared.index)
+            let bounds = LookBounds { behind, until: Some(until) };
+            unit::look(&*purge.shared.store.snapshot()?, bucket, pace, bounds, &purge.shared.index)
         };
         let now = self.ahead.take().map_or_else(|| look(None), Ok)?;
         let (after, ahead) = commit(purge, bucket, now, |end| look(Some(end)).map(Some))?;

@@ -157,7 +157,7 @@ pub(super) fn look(
     snapshot: &dyn Snapshot,
     bucket: Bucket,
     pace: Pace,
-    part: LookBounds,
+    bounds: LookBounds,
     index: &Arc<Index>,
 ) -> Result<Look> {
     let head = snapshot.head(bucket);
@@ -166,8 +166,8 @@ pub(super) fn look(
         return Ok(Look::Gone);
     }
     let now = Timestamp(snapshot.now());
-    let cuts = state.policy.cuts(part.until.map_or(now, |until| until.min(now)));
-    let from = if let Some(behind) = part.behind {
+    let cuts = state.policy.cuts(bounds.until.map_or(now, |until| until.min(now)));
+    let from = if let Some(behind) = bounds.behind {
         behind
     } else {
         let stored = snapshot.get(bucket, &keys::purge_cursor())?;
