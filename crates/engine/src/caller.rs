@@ -18,9 +18,9 @@ pub enum Caller {
     ReadOnly,
 }
 
-/// What an operation needs.
+/// What an operation needs the right to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Access {
+pub(crate) enum Right {
     /// It changes nothing.
     Read,
     /// It changes something.
@@ -39,9 +39,9 @@ impl Caller {
 
     /// Whether they may do this.
     pub(crate) fn check(self, operation: &Operation) -> Result<()> {
-        match (self, operation.access()) {
-            (Caller::Primary | Caller::Secondary, _) | (Caller::ReadOnly, Access::Read) => Ok(()),
-            (Caller::ReadOnly, Access::Write) => Err(Error::new(
+        match (self, operation.right()) {
+            (Caller::Primary | Caller::Secondary, _) | (Caller::ReadOnly, Right::Read) => Ok(()),
+            (Caller::ReadOnly, Right::Write) => Err(Error::new(
                 ErrorKind::Forbidden,
                 "The read-only key does not allow this operation.",
             )),
@@ -51,7 +51,7 @@ impl Caller {
 
 impl Operation {
     /// What it needs. Every operation has its line here.
-    fn access(&self) -> Access {
+    fn right(&self) -> Right {
         match self {
             Operation::ReadTime
             | Operation::ReadDatabase { .. }
@@ -74,7 +74,7 @@ impl Operation {
             | Operation::ForecastTtl { .. }
             | Operation::WhatIfTtl { .. }
             | Operation::ExplainTtl { .. }
-            | Operation::ReadClock => Access::Read,
+            | Operation::ReadClock => Right::Read,
 
             Operation::CreateDatabase { .. }
             | Operation::DeleteDatabase { .. }
@@ -87,7 +87,7 @@ impl Operation {
             | Operation::Reset
             | Operation::RunPurge { .. }
             | Operation::PausePurge { .. }
-            | Operation::ResumePurge { .. } => Access::Write,
+            | Operation::ResumePurge { .. } => Right::Write,
         }
     }
 }
