@@ -1,13 +1,15 @@
-// The sample of docs/sdks.md with the official Go SDK. The SDK's own tests are another
-// suite.
+// The sample of docs/sdks.md, and batches, with the official Go SDK. The SDK's own tests are
+// another suite.
 module dayfly/sdk-tests
 
 go 1.25.0
 
-require github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos v1.5.0
+require (
+	github.com/Azure/azure-sdk-for-go/sdk/azcore v1.21.0
+	github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos v1.5.0
+)
 
 require (
-	github.com/Azure/azure-sdk-for-go/sdk/azcore v1.21.0 // indirect
 	github.com/Azure/azure-sdk-for-go/sdk/internal v1.11.2 // indirect
 	golang.org/x/net v0.52.0 // indirect
 	golang.org/x/text v0.35.0 // indirect

@@ -1,5 +1,5 @@
-// Package sdk runs the sample of docs/sdks.md as the page has it, over http with a
-// server that keeps its data in memory, and over https with one that keeps it on disk.
+// Package sdk runs the sample of docs/sdks.md as the page has it, and batches, over http with
+// a server that keeps its data in memory, and over https with one that keeps it on disk.
 package sdk
 
 import (
