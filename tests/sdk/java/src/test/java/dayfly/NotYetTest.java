@@ -2,15 +2,12 @@ package dayfly;
 
 import static dayfly.Json.item;
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.List;
 
 import com.azure.cosmos.CosmosContainer;
 import com.azure.cosmos.CosmosException;
-import com.azure.cosmos.models.CosmosBatch;
-import com.azure.cosmos.models.CosmosBulkOperations;
 import com.azure.cosmos.models.CosmosChangeFeedRequestOptions;
 import com.azure.cosmos.models.CosmosPatchOperations;
 import com.azure.cosmos.models.CosmosStoredProcedureProperties;
@@ -37,26 +34,6 @@ class NotYetTest extends OverHttpAndHttps {
         var add = CosmosPatchOperations.create().add("/colour", "red");
         assertSaysSo(refused(501, () -> container.patchItem("a", X, add, ObjectNode.class)));
         assertEquals(1, find(container, "a", X).get("n").asInt());
-    }
-
-    @Test
-    void batch() {
-        CosmosContainer container = container();
-        CosmosBatch batch = CosmosBatch.createCosmosBatch(X);
-        batch.createItemOperation(item("{id: 'b', pk: 'x'}"));
-        assertSaysSo(refused(501, () -> container.executeCosmosBatch(batch)));
-        assertEquals(List.of("a"), ids(container));
-    }
-
-    @Test
-    void bulk() {
-        CosmosContainer container = container();
-        var create = CosmosBulkOperations.getCreateItemOperation(item("{id: 'b', pk: 'x'}"), X);
-        var answer = container.executeBulkOperations(List.of(create)).iterator().next();
-        var error = assertInstanceOf(CosmosException.class, answer.getException());
-        assertEquals(501, error.getStatusCode());
-        assertSaysSo(error);
-        assertEquals(List.of("a"), ids(container));
     }
 
     @Test

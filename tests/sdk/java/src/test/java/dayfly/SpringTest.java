@@ -128,7 +128,7 @@ class SpringTest extends OverHttpAndHttps {
 
     interface Accounts extends CosmosRepository<Account, String> {}
 
-    /** Without a partition key of its own, so that nothing of it goes through bulk. */
+    /** Without a partition key of its own: its id is that, and nothing of it goes through bulk. */
     @Container(containerName = "notes", timeToLive = 100)
     static class Note {
         @Id
@@ -394,14 +394,50 @@ class SpringTest extends OverHttpAndHttps {
         assertEquals(0, reactive.count().block());
     }
 
-    /** These need batches, and fail when they come. */
+    private static List<Person> make(int from, int to) {
+        return IntStream.range(from, to).mapToObj(n -> Person.of("p" + n, "city-" + n % 10, "Ann", n)).toList();
+    }
+
+    /** These go through bulk. */
     @Test
-    void manyAtOnceAreNotThereYet() {
-        writePeople();
-        assertThrows(NullPointerException.class, () -> people.saveAll(List.of(Person.of("z", "Bern", "Zoë", 99))));
-        assertThrows(NullPointerException.class, () -> people.deleteAll(people.findAll()));
+    void manyAreSavedAndDeletedAtOnce() {
+        List<Person> saved = new ArrayList<>();
+        people.saveAll(make(0, 250)).forEach(saved::add);
+        assertEquals(IntStream.range(0, 250).boxed().toList(), ages(saved));
+        assertEquals(250, people.count());
+        people.saveAll(List.of(Person.of("p7", "city-7", "Zoë", 7), Person.of("new", "Bern", "Ben", 250)));
+        assertEquals("Zoë", people.findById("p7", new PartitionKey("city-7")).orElseThrow().name);
+        assertEquals(251, people.count());
+
+        people.deleteAll(people.findAll(new PartitionKey("city-3")));
+        assertEquals(226, people.count());
+        assertEquals(List.of(7), ages(people.deleteByName("Zoë")));
+        assertEquals(225, people.count());
         people.deleteAll();
-        people.deleteByName("Ann");
+        assertEquals(0, people.count());
+    }
+
+    @Test
+    void whatWasSavedAtOnceExpiresExactly() {
+        people.saveAll(make(0, 30));
+        advance(10);
+        people.saveAll(make(20, 30));
+        advance(NINETY_DAYS - 11);
         assertEquals(30, people.count());
+        advance(1);
+        assertEquals(10, people.count());
+        people.deleteByName("Ann");
+        assertEquals(0, people.count());
+    }
+
+    @Test
+    void aReactiveRepositorySavesAndDeletesManyAtOnce() {
+        ReactivePeople reactive = context.getBean(ReactivePeople.class);
+        assertEquals(120, reactive.saveAll(make(0, 120)).count().block());
+        assertEquals(120, reactive.count().block());
+        reactive.deleteAll(reactive.findByCityOrderByAge("city-3")).block();
+        assertEquals(108, reactive.count().block());
+        reactive.deleteAll().block();
+        assertEquals(0, reactive.count().block());
     }
 }
