@@ -3,6 +3,7 @@
 //! The SDK has no call that lists items, and puts no groups and aggregates of
 //! several ranges together; the other suites do that.
 
+mod batches;
 mod items;
 mod partition_keys;
 mod queries;
