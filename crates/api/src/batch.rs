@@ -19,6 +19,9 @@ use serde_json::value::RawValue;
 /// A batch may have no more bytes than this.
 const BATCH_BYTES_MAX: usize = 2_202_010;
 
+/// How the batches of .NET begin.
+const BINARY_ROWS: u8 = 0x81;
+
 /// An operation, as clients write it.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -50,6 +53,9 @@ pub(crate) fn read(
             ErrorKind::TooLarge,
             "Message: {\"Errors\":[\"Request size is too large\"]}\r\n",
         ));
+    }
+    if body.first() == Some(&BINARY_ROWS) {
+        return Err(Error::not_yet("A batch in binary rows (HybridRow)"));
     }
     let sent: Vec<Sent<'_>> = serde_json::from_slice(body).map_err(|why| {
         Error::bad_request(format!("The batch is not an array of operations: {why}."))

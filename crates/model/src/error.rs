@@ -76,6 +76,8 @@ error_kinds! {
     TooLarge                413    0 "RequestEntityTooLarge";
     /// The request calls the server by a name that is not its own.
     Misdirected             421    0 "MisdirectedRequest";
+    /// The answer to a batch has no room for this operation's; send it again by itself.
+    AnswerTooLarge          413 3402 "RequestEntityTooLarge";
     /// Another operation of the batch failed, and this one with it.
     FailedDependency        424    0 "FailedDependency";
     /// The request line or the headers are over the limit.

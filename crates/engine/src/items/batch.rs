@@ -57,7 +57,11 @@ fn at_home(mut step: WriteItem, home: &Home<'_>) -> Result<Result<WriteItem>> {
                 let why = "An operation of a bulk request needs a partition key.";
                 return Ok(Err(Error::bad_request(why)));
             };
-            if !range.contains(&key)? {
+            let is_inside = match range.contains(&key) {
+                Ok(is_inside) => is_inside,
+                Err(error) => return Ok(Err(error)),
+            };
+            if !is_inside {
                 return Err(Error::new(
                     ErrorKind::RangeGone,
                     "An operation has a partition key that is not in the range of the request.",

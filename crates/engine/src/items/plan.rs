@@ -141,7 +141,13 @@ impl WritePlan {
             };
             let decision = decision.and_then(|decision| {
                 bytes += decision.answer_bytes();
-                if place > 0 && bytes > ANSWER_BYTES_MAX { Err(too_much()) } else { Ok(decision) }
+                let is_last = place + 1 == self.wanted.len();
+                let is_told = self.mode != BatchMode::Atomic || is_last;
+                // One item always has room.
+                if is_told && place > 0 && bytes > ANSWER_BYTES_MAX {
+                    return Err(self.too_much());
+                }
+                Ok(decision)
             });
             match &decision {
                 // Nobody looks after the last one.
@@ -160,6 +166,16 @@ impl WritePlan {
         decisions
     }
 
+    /// The refusal of an operation whose answer is too much for the batch. What is not
+    /// atomic can be sent again by itself, and says so.
+    fn too_much(&self) -> Error {
+        let kind = match self.mode {
+            BatchMode::Atomic => ErrorKind::TooLarge,
+            BatchMode::Stops | BatchMode::GoesOn => ErrorKind::AnswerTooLarge,
+        };
+        Error::new(kind, "Response size is too large: the limit is 4 MB for a batch.")
+    }
+
     fn is_minimal(&self) -> Vec<bool> {
         self.wanted
             .iter()
@@ -173,10 +189,6 @@ fn dependent() -> Error {
         ErrorKind::FailedDependency,
         "Another operation of the batch failed, so this one was not carried out.",
     )
-}
-
-fn too_much() -> Error {
-    Error::new(ErrorKind::TooLarge, "Response size is too large: the limit is 4 MB for a batch.")
 }
 
 impl Plan for WritePlan {

@@ -243,8 +243,11 @@ impl Old {
 
     /// Whether a request that reads has this version already.
     pub(super) fn is_known(&self, condition: &Condition, container: &Container) -> bool {
-        let Old::Stored(record) = self else { return false };
-        let etag = record.etag(container);
+        // One that has no etag yet can be meant by `*` only.
+        let etag = match self {
+            Old::Stored(record) => record.etag(container),
+            Old::Made(_) => String::new(),
+        };
         let wanted = [&condition.if_match, &condition.if_none_match];
         wanted.into_iter().flatten().any(|known| condition::names(known, &etag))
     }
