@@ -241,6 +241,11 @@ fn bury_in_turn(purge: &Purge, bucket: Bucket, pace: Pace, now: Second) {
         // The store's time may stand a little behind what a glance shows.
         Ok(After::Next(Some(at))) => (After::Next(Some(at.max(now.saturating_add(1)))), None),
         Ok(after) => (after, None),
+        // Its container was deleted meanwhile; the next look finds that out.
+        Err(dayfly_storage::Error::Retry) => {
+            tracing::debug!(bucket = bucket.0, "a write came before a purge");
+            (After::Failed(now), None)
+        }
         Err(error) => {
             tracing::warn!(%error, bucket = bucket.0, "a purge failed and is tried again");
             (After::Failed(now), Some(error.to_string()))
