@@ -9,8 +9,8 @@
 //!
 //! Nobody waits for a client without a limit: not for its first byte, not for
 //! the byte after a `P`, not for its handshake, and later not in any phase of
-//! [`Progress`]. Most connections are idle most of the time: what each kind needs
-//! is in a box, so that none takes the memory of the largest.
+//! [`Progress`](crate::progress::Progress). Most connections are idle most of the time:
+//! what each kind needs is in a box, so that none takes the memory of the largest.
 
 use std::future::poll_fn;
 use std::io;
