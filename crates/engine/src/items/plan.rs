@@ -201,8 +201,11 @@ impl Plan for WritePlan {
             .map_err(|error| Refused::Failed(Reply::failed(error, now).at(self.place(lsn))))?;
         let decisions = self.decide(&mut sight);
         let made = || decisions.iter().flatten();
-        let (writes, valid_before) =
-            (made().any(Decision::writes), made().map(|decision| decision.valid_before).min());
+        let writes = made().any(Decision::writes);
+        let valid_before = made().map(|decision| decision.valid_before).min();
+        // What stands in the way of a write that failed may be dead in the next second.
+        let refused_before = decisions.iter().any(Result::is_err).then_some(now.0 + 1);
+        let valid_before = valid_before.into_iter().chain(refused_before).min();
         let rows = made().map(Decision::rows).sum();
         let decided = Decided {
             container: Arc::clone(&self.container),

@@ -1,14 +1,18 @@
 //! Several writes in one commit: each sees what those before it did, and together they are
 //! what they would be one after the other.
 
-use dayfly_model::ErrorKind;
+use std::task::{Context, Poll, Waker};
+
+use dayfly_model::{ErrorKind, Timestamp};
 use dayfly_storage::commit_returning;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::server::{Kind, Server, at, partition_key, text};
+use super::server::{Kind, Server, Setup, at, partition_key, text};
 use crate::items::{self, Around, Refused};
-use crate::operation::{Act, BatchMode, Condition, Indexing, Part, WriteBatch, WriteItem};
+use crate::operation::{
+    Act, BatchMode, Condition, Indexing, Operation, Part, WriteBatch, WriteItem,
+};
 use crate::version;
 
 /// How a plan ended: the status of each write, or why none was made.
@@ -141,6 +145,41 @@ fn the_purge_knows_when_the_items_of_a_commit_die() {
     assert_eq!(server.engine().shared.deadlines.waiting().0, Some(1020));
     server.clock(1050);
     assert_eq!(server.turns(), 2);
+    server.check();
+}
+
+/// A write of a batch that goes on is refused by what is alive at the time of the commit,
+/// not at that of its draft.
+#[test]
+fn what_has_expired_by_the_commit_refuses_nothing() {
+    let kind = Kind::Memory { slices: 1 };
+    let setup = Setup { kind, stepped: true, change_delay_seconds: 0, cache_bytes: 1 << 20 };
+    let mut server = Server::with(setup);
+    server.make_container(Some(10), &[]);
+    server.create(item("old", 1)).unwrap();
+    server.clock(1009);
+    let step = |act| {
+        Ok(WriteItem {
+            at: at(),
+            act,
+            partition_key: None,
+            condition: Condition::default(),
+            minimal: false,
+            indexing: Indexing::default(),
+        })
+    };
+    let steps = vec![step(create("new", 2)), step(create("old", 3))];
+    let part = Part::of(Some(partition_key("x")));
+    let batch = WriteBatch { at: at(), part, mode: BatchMode::GoesOn, steps };
+    let mut ticket = server.hand_in(Operation::WriteBatch(batch));
+    server.clock(1010);
+    server.begin();
+    server.publish();
+    let Poll::Ready(reply) = ticket.as_mut().poll(&mut Context::from_waker(Waker::noop())) else {
+        panic!("not answered")
+    };
+    assert_eq!(reply.now, Some(Timestamp(1010)));
+    assert_eq!(reply.outcome.unwrap().status, 200, "both are created");
     server.check();
 }
 
