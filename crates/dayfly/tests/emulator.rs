@@ -13,15 +13,11 @@
 mod common;
 
 use std::io::{Read as _, Write as _};
-use std::net::{IpAddr, Ipv6Addr, TcpListener, TcpStream, UdpSocket};
+use std::net::{IpAddr, Ipv6Addr, TcpListener, TcpStream};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 
-use common::{Client, OWN_KEY, Server, dayfly, refusal, request, send};
-use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use common::{Client, OWN_KEY, Server, dayfly, network_address, refusal, request, secured, send};
 
 /// The server in an environment with these variables and no others. The ports that it
 /// would have beside its own may be taken here.
@@ -64,17 +60,7 @@ fn status_at(port: u16, path: &str) -> u16 {
 
 /// What the server answers over https to a client that trusts nothing but `pem`.
 fn ask_securely(server: &Server, pem: &str, request: &str) -> String {
-    let mut roots = RootCertStore::empty();
-    roots.add(CertificateDer::from_pem_slice(pem.as_bytes()).unwrap()).unwrap();
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    let name = ServerName::try_from("localhost").unwrap();
-    let connection = ClientConnection::new(Arc::new(config), name).unwrap();
-    let mut stream = StreamOwned::new(connection, TcpStream::connect(server.address()).unwrap());
+    let mut stream = secured(server, pem);
     let request = request.replacen("\r\n", "\r\nconnection: close\r\n", 1);
     stream.write_all(request.as_bytes()).unwrap();
     let mut answer = String::new();
@@ -231,13 +217,6 @@ fn the_port_for_health_takes_clear_text_and_any_name_and_counts_connections() {
         }
     };
     refused.is_error(400, "BadRequest");
-}
-
-/// An address of this machine that is not a loopback one, if it has one. Nothing is sent.
-fn network_address() -> Option<IpAddr> {
-    let socket = UdpSocket::bind("0.0.0.0:0").ok()?;
-    socket.connect("192.0.2.1:9").ok()?;
-    Some(socket.local_addr().ok()?.ip()).filter(|ip| !ip.is_loopback() && !ip.is_unspecified())
 }
 
 #[test]

@@ -11,17 +11,12 @@ mod common;
 
 use std::fs;
 use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
 use std::path::Path;
 use std::process::Stdio;
-use std::sync::Arc;
 
-use common::{Client, OWN_KEY, Server, dayfly, refusal};
+use common::{Client, OWN_KEY, Server, dayfly, refusal, secured};
 use rcgen::{CertificateParams, KeyPair, date_time_ymd};
 use rustix::process::Signal;
-use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
 const OTHER_KEY: &str = "ZmVkY2JhOTg3NjU0MzIxMGZlZGNiYTk4NzY1NDMyMTA=";
 const AGAIN: &str = "the keys and the certificate were read again";
@@ -49,17 +44,7 @@ fn start(folder: &Path) -> Server {
 
 /// Whether the server shows this certificate in a handshake.
 fn shows(server: &Server, pem: &str) -> bool {
-    let mut roots = RootCertStore::empty();
-    roots.add(CertificateDer::from_pem_slice(pem.as_bytes()).unwrap()).unwrap();
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    let name = ServerName::try_from("localhost").unwrap();
-    let session = ClientConnection::new(Arc::new(config), name).unwrap();
-    let mut stream = StreamOwned::new(session, TcpStream::connect(server.address()).unwrap());
+    let mut stream = secured(server, pem);
     let request = b"GET /alive HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
     let mut answer = String::new();
     stream.write_all(request).is_ok()

@@ -9,11 +9,11 @@
 
 mod common;
 
-use std::net::{IpAddr, TcpStream, UdpSocket};
+use std::net::TcpStream;
 
 use rustix::process::Signal;
 
-use common::{Client, OWN_KEY, Server, dayfly, refusal, send};
+use common::{Client, OWN_KEY, Server, dayfly, network_address, refusal, send};
 
 const WELL_KNOWN_KEY: &str =
     "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==";
@@ -243,13 +243,6 @@ fn a_server_of_this_machine_answers_to_its_own_names_only() {
     // Names on a network are the affair of its users.
     let server = Server::start(&["--listen", ":0", "--key", OWN_KEY, "--allow-clear-text"]);
     assert_eq!(ask(&server, "evil.test", "/alive").status, 200);
-}
-
-/// An address of this machine that is not a loopback one, if it has one. Nothing is sent.
-fn network_address() -> Option<IpAddr> {
-    let socket = UdpSocket::bind("0.0.0.0:0").ok()?;
-    socket.connect("192.0.2.1:9").ok()?;
-    Some(socket.local_addr().ok()?.ip()).filter(|ip| !ip.is_loopback() && !ip.is_unspecified())
 }
 
 #[test]

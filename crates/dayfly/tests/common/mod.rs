@@ -1,9 +1,10 @@
 //! The real binary on a free port, and a client that speaks plain bytes.
 
 use std::io::{BufRead as _, BufReader, Read, Write as _};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -11,6 +12,9 @@ use base64::engine::general_purpose::STANDARD;
 use dayfly_storage::clock::{SystemWall, Wall as _};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use rustix::process::{Pid, Signal, kill_process};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use tempfile::TempDir;
 
 /// A key that is not the one everybody knows.
@@ -306,4 +310,26 @@ impl Answer {
         assert!(self.header("x-ms-activity-id").is_some(), "{self:?}");
         assert_eq!(self.header("content-type"), Some("application/json"), "{self:?}");
     }
+}
+
+/// An address of this machine that is not a loopback one, if it has one. Nothing is sent.
+pub(crate) fn network_address() -> Option<IpAddr> {
+    let socket = UdpSocket::bind("0.0.0.0:0").ok()?;
+    socket.connect("192.0.2.1:9").ok()?;
+    Some(socket.local_addr().ok()?.ip()).filter(|ip| !ip.is_loopback() && !ip.is_unspecified())
+}
+
+/// A connection over https of a client that trusts nothing but `pem`.
+pub(crate) fn secured(server: &Server, pem: &str) -> StreamOwned<ClientConnection, TcpStream> {
+    let mut roots = RootCertStore::empty();
+    roots.add(CertificateDer::from_pem_slice(pem.as_bytes()).unwrap()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let name = ServerName::try_from("localhost").unwrap();
+    let connection = ClientConnection::new(Arc::new(config), name).unwrap();
+    StreamOwned::new(connection, TcpStream::connect(server.address()).unwrap())
 }
