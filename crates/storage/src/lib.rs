@@ -120,7 +120,13 @@ pub trait Snapshot: Send + Sync {
     /// The value under `key`.
     fn get(&self, bucket: Bucket, key: &[u8]) -> Result<Option<Bytes>>;
 
-    /// The same, for what nobody is going to ask for again.
+    /// The values under several keys, in their order: one question for a store that
+    /// is asked over a network.
+    fn get_many(&self, bucket: Bucket, keys: &[&[u8]]) -> Result<Vec<Option<Bytes>>> {
+        keys.iter().map(|key| self.get(bucket, key)).collect()
+    }
+
+    /// The value under `key`, for what nobody is going to ask for again.
     fn get_once(&self, bucket: Bucket, key: &[u8]) -> Result<Option<Bytes>> {
         self.get(bucket, key)
     }

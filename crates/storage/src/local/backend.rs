@@ -131,6 +131,11 @@ pub trait Rows: Send + Sync + 'static {
     /// The value under `key`.
     fn get(&self, key: &[u8]) -> Result<Option<Bytes>>;
 
+    /// The values under several keys, in their order.
+    fn get_many(&self, keys: &[Vec<u8>]) -> Result<Vec<Option<Bytes>>> {
+        keys.iter().map(|key| self.get(key)).collect()
+    }
+
     /// Shows the pairs from `start` up to but not including `end` to `visit`,
     /// until it breaks. `start` is less than `end`.
     fn scan(

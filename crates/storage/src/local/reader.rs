@@ -190,6 +190,26 @@ impl<R: Rows> Snapshot for Reader<R> {
         Ok(found)
     }
 
+    /// What is cached is not asked for, and what is asked for is asked at once.
+    fn get_many(&self, bucket: Bucket, keys: &[&[u8]]) -> Result<Vec<Option<Bytes>>> {
+        let (records, generation) = (&self.hints().records, self.published.generation);
+        let cached = |key: &&[u8]| records.get(fingerprint(bucket, key), bucket, key, generation);
+        let mut values: Vec<Option<Bytes>> = keys.iter().map(cached).collect();
+        let is_missing = |(value, key): &(&mut Option<Bytes>, &&[u8])| {
+            value.is_none() && key.len() <= KEY_BYTES_MAX
+        };
+        let missing: Vec<_> = values.iter_mut().zip(keys).filter(is_missing).collect();
+        let asked: Vec<_> = missing.iter().map(|(_, key)| physical(bucket, key)).collect();
+        let found = self.published.rows.get_many(&asked)?;
+        for ((value, key), found) in missing.into_iter().zip(found) {
+            if let Some(found) = &found {
+                records.keep(fingerprint(bucket, key), bucket, key, generation, found);
+            }
+            *value = found;
+        }
+        Ok(values)
+    }
+
     fn get_once(&self, bucket: Bucket, key: &[u8]) -> Result<Option<Bytes>> {
         let known = self.hints().records.get(
             fingerprint(bucket, key),

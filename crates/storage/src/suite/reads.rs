@@ -5,6 +5,7 @@ use crate::{Bucket, Direction, KeyRange, Snapshot};
 
 pub(super) const CHECKS: &[Check] = &[
     a_snapshot_stays_as_it_was,
+    several_keys_are_read_in_their_order,
     generations_grow,
     a_scan_is_in_byte_order_and_stops_before_its_end,
     a_scan_goes_both_ways,
@@ -29,6 +30,31 @@ fn a_snapshot_stays_as_it_was(bench: &Bench) {
     // Again, after a newer snapshot has read the same keys.
     assert_eq!(bench.get(HERE, "a").as_deref(), Some("2"));
     assert_eq!(super::get(&*before, HERE, "a").as_deref(), Some("1"));
+}
+
+fn several_keys_are_read_in_their_order(bench: &Bench) {
+    for key in ["a", "b", "c"] {
+        bench.put(HERE, key, key);
+    }
+    bench.put(Bucket(HERE.0 + 1), "d", "elsewhere");
+    let before = bench.snapshot();
+    bench.put(HERE, "b", "2");
+    let long = vec![b'x'; crate::KEY_BYTES_MAX + 1];
+    let keys: [&[u8]; 7] = [b"c", b"no", b"a", b"c", b"b", b"d", &long];
+    // Twice: the second time some of them come from a cache.
+    for _ in 0..2 {
+        let read = |snapshot: &dyn Snapshot| {
+            let values = snapshot.get_many(HERE, &keys).unwrap();
+            let text = |value: Option<bytes::Bytes>| {
+                value
+                    .map_or(String::from("-"), |value| String::from_utf8_lossy(&value).into_owned())
+            };
+            values.into_iter().map(text).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(read(&*before), "c - a c b - -");
+        assert_eq!(read(&*bench.snapshot()), "c - a c 2 - -");
+    }
+    assert!(before.get_many(HERE, &[]).unwrap().is_empty());
 }
 
 fn generations_grow(bench: &Bench) {
