@@ -162,10 +162,10 @@ fn all_containers_are_listed() {
 
     let listed = rows(prints(&server, "ls", &[]));
     assert_eq!(listed[0], ["database", "container", "live items", "bytes", "ttl"]);
-    assert_eq!(listed[1], ["empty", "-"]);
-    assert_eq!(listed[2][..3], ["my shop", "carts", "2"]);
-    assert_eq!(listed[2][4], "3600 s");
-    assert_eq!(listed[3], ["my shop", "logs", "0", "0 B", "off"]);
+    assert_eq!(listed[1][..3], ["my shop", "carts", "2"]);
+    assert_eq!(listed[1][4], "3600 s");
+    assert_eq!(listed[2], ["my shop", "logs", "0", "0 B", "off"]);
+    assert_eq!(listed[3], ["empty", "-"]);
     assert_eq!(listed.len(), 4);
     assert_eq!(rows(prints(&server, "ls", &["empty"])).len(), 2);
     let json = prints(&server, "ls", &["--json"]);
@@ -182,7 +182,7 @@ fn all_containers_are_listed() {
     assert_eq!(status.len(), 3, "{status:?}");
 
     let mut command = dayfly(&["ls", "shop", "--endpoint", &endpoint(&server)]);
-    fails(&mut command, "There is no database 'shop'. The server has: empty, my shop.");
+    fails(&mut command, "There is no database 'shop'. The server has: my shop, empty.");
     let none = Server::start(&[]);
     assert_eq!(prints(&none, "ls", &[]), "There is nothing yet.\n");
 }

@@ -171,9 +171,11 @@ pub(crate) fn equal_ranges(definition: &ContainerDefinition, count: usize) -> Ve
     ranges.map(|((min, max), id)| RangeRecord { id, min, max, parents: Vec::new() }).collect()
 }
 
-/// Where each of so many buckets but the first begins: always where a range begins, so
-/// that a range lies in one bucket and has its order.
-pub(crate) fn slice_starts(ranges: &[RangeRecord], slices: usize) -> Vec<Epk> {
+/// Where each bucket but the first begins, of so many at most: always where a range
+/// begins, so that a range lies in one bucket and has its order. Each range has its own,
+/// if there are enough: then its items lie in the order in which they were made.
+pub(crate) fn slice_starts(ranges: &[RangeRecord], slices_max: usize) -> Vec<Epk> {
+    let slices = slices_max.min(ranges.len());
     (1..slices)
         .filter_map(|slice| ranges.get((slice * ranges.len()).div_ceil(slices)))
         .map(|range| range.min.clone())
@@ -266,18 +268,6 @@ impl Container {
     /// All buckets, in the order of what they hold.
     pub(crate) fn buckets(&self) -> impl Iterator<Item = Bucket> {
         self.record.buckets()
-    }
-
-    /// The buckets that hold something between two points of the space of keys.
-    pub(crate) fn buckets_between(
-        &self,
-        min: &Epk,
-        max: Option<&Epk>,
-    ) -> impl Iterator<Item = Bucket> {
-        let starts = &self.record.slices;
-        let first = starts.partition_point(|start| start.0 <= min.0);
-        let last = max.map_or(starts.len(), |max| starts.partition_point(|start| start.0 < max.0));
-        (first..=last).map(|slice| keys::bucket(self.number, slice))
     }
 
     /// The bucket of a logical partition.

@@ -14,7 +14,7 @@ use dayfly_storage::{Batch, Bucket, Direction, KeyRange, Pair, Snapshot};
 use crate::catalog::{self, CatalogView, Container, ContainerRecord, Database};
 use crate::head::State;
 use crate::index::{self, Index};
-use crate::keys::{self, ItemKey};
+use crate::keys;
 use crate::lives::Recounted;
 use crate::record::{FeedRow, Record};
 use crate::reply::storage_failed;
@@ -84,14 +84,14 @@ fn bucket_is_whole(
     let mut range = keys::everything();
     while let Some(pairs) = chunk(snapshot, bucket, &mut range)? {
         for (key, value) in pairs {
-            if let Some(item) = ItemKey::of_record(&key) {
+            if let Some(docno) = keys::item_number(&key) {
                 let record = Record::decode(value.clone()).map_err(storage_failed)?;
                 if lsn_of(record.version) > head.lsn || record.ts.0 > head.ts {
                     return Err(broken(bucket, "an item is newer than the head"));
                 }
-                check_place(container, bucket, &item, &record)?;
+                let spot = check_place(container, bucket, docno, &record)?;
                 let indexed = policies.of_stored(&record, &get).map_err(storage_failed)?;
-                record.put(&mut made, &item.partition(record.id()), &item, &indexed);
+                record.put(&mut made, &spot.partition, &spot.key, &indexed);
                 if record.is_touched {
                     touched.insert(record.docno);
                 }
@@ -117,7 +117,8 @@ fn bucket_is_whole(
         match (rows.remove(key), value) {
             (Some(stored), Some(value)) if stored == *value => {}
             (Some(stored), Some(value))
-                if keys::entry_owner(key).is_some_and(|docno| touched.contains(&docno))
+                if keys::is_indexed(key)
+                    && keys::entry_owner(key).is_some_and(|docno| touched.contains(&docno))
                     && index::fits(&stored, value) => {}
             _ => return Err(broken(bucket, &format!("a row of an item is missing: {key:?}"))),
         }
@@ -245,20 +246,20 @@ fn chunk(
     Ok(Some(pairs))
 }
 
-/// An item stands where its partition key and id say.
+/// Where an item stands, if that is where its number and its partition key say.
 fn check_place(
     container: &Container,
     bucket: Bucket,
-    item: &ItemKey,
+    docno: u64,
     record: &Record,
-) -> Result<()> {
+) -> Result<items::Spot> {
     let key = PartitionKey::from_canonical(record.partition_key())
         .ok_or_else(|| broken(bucket, "an item's partition key cannot be read"))?;
     let spot = items::Spot::new(container, &key, record.id().to_vec());
-    if spot.key != *item || spot.bucket != bucket {
+    if record.docno != docno || spot.bucket != bucket {
         return Err(broken(bucket, "an item stands in another one's place"));
     }
-    Ok(())
+    Ok(spot)
 }
 
 fn broken(bucket: Bucket, what: &str) -> Error {

@@ -11,6 +11,7 @@ use crate::install::Install;
 use crate::keys;
 use crate::reply::Reply;
 use crate::settings::EngineSettings;
+use crate::settings::SLICES_MAX;
 use crate::shared::Shared;
 
 /// What a change of the catalog works with.
@@ -40,8 +41,12 @@ impl<'a> Clerk<'a> {
         self.shared.settings.strict
     }
 
-    pub(crate) fn slices(&self) -> usize {
-        self.shared.settings.slices.clamp(1, 256)
+    pub(crate) fn ranges_min(&self) -> usize {
+        self.shared.settings.ranges_min
+    }
+
+    pub(crate) fn slices_max(&self) -> usize {
+        self.shared.settings.slices_max.clamp(1, SLICES_MAX)
     }
 
     /// A container number that was never given out.

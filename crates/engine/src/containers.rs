@@ -54,8 +54,7 @@ pub(crate) fn create(
         let shared = offers::has_offer(snapshot, &owner.value.rid())?;
         let throughput = throughput.or((!shared).then_some(THROUGHPUT_DEFAULT));
         check_throughput(&definition, throughput)?;
-        let slices = clerk.slices();
-        let count = throughput.map_or(1, Throughput::ranges).max(slices);
+        let count = throughput.map_or(1, Throughput::ranges).max(clerk.ranges_min());
         let ranges = catalog::equal_ranges(&definition, count);
         let record = ContainerRecord {
             database: owner.value.number,
@@ -64,7 +63,7 @@ pub(crate) fn create(
             delayed: None,
             changed_by: String::new(),
             epoch: 1,
-            slices: catalog::slice_starts(&ranges, slices),
+            slices: catalog::slice_starts(&ranges, clerk.slices_max()),
             ranges,
             ranges_version: 1,
             ts: 0,
@@ -197,9 +196,10 @@ pub(crate) fn list(
     showing: Showing,
 ) -> Result<Reply> {
     let owner = catalog::open_database(snapshot, database)?.value;
-    let (rows, next) = pages::rows(snapshot, keys::containers(owner.number), page)?;
+    let (names, next) = pages::rows(snapshot, keys::container_names(owner.number), page)?;
     let now = catalog::now(snapshot);
-    let containers = rows
+    let key = |name: &str| keys::container(owner.number, name);
+    let containers = pages::by_name(snapshot, &names, key)?
         .iter()
         .map(|row| Ok(Container::new(&owner, catalog::decode(row)?).to_json(now, showing)))
         .collect::<Result<Vec<_>>>()?;
@@ -213,7 +213,8 @@ pub(crate) fn all(
     showing: Showing,
 ) -> Result<(Database, Vec<Value>)> {
     let owner = catalog::open_database(snapshot, database)?.value;
-    let rows = pages::all_rows(snapshot, &keys::containers(owner.number))?;
+    let names = pages::all_rows(snapshot, &keys::container_names(owner.number))?;
+    let rows = pages::by_name(snapshot, &names, |name| keys::container(owner.number, name))?;
     let now = catalog::now(snapshot);
     let shown = |row: &bytes::Bytes| {
         Ok(Container::new(&owner, catalog::decode(row)?).to_json(now, showing))

@@ -94,8 +94,8 @@ fn shown(database: &Database, status: u16, now: Timestamp, charge_ru: f64) -> Re
 
 /// Shows the databases of the account.
 pub(crate) fn list(snapshot: &dyn Snapshot, page: &Page) -> Result<Reply> {
-    let (rows, next) = pages::rows(snapshot, keys::databases(), page)?;
-    let databases = rows
+    let (names, next) = pages::rows(snapshot, keys::database_names(), page)?;
+    let databases = pages::by_name(snapshot, &names, keys::database)?
         .iter()
         .map(|row| Ok(catalog::decode::<Database>(row)?.to_json()))
         .collect::<Result<Vec<_>>>()?;
@@ -104,7 +104,8 @@ pub(crate) fn list(snapshot: &dyn Snapshot, page: &Page) -> Result<Reply> {
 
 /// All databases, as clients see them.
 pub(crate) fn all(snapshot: &dyn Snapshot) -> Result<Vec<Value>> {
-    let rows = pages::all_rows(snapshot, &keys::databases())?;
+    let names = pages::all_rows(snapshot, &keys::database_names())?;
+    let rows = pages::by_name(snapshot, &names, keys::database)?;
     rows.iter().map(|row| Ok(catalog::decode::<Database>(row)?.to_json())).collect()
 }
 

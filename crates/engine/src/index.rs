@@ -46,6 +46,7 @@ use dayfly_model::ttl::Life;
 use dayfly_storage::tally::{Change, Count};
 use dayfly_storage::{Batch, Error, Result};
 
+pub(crate) use self::barren::Barren;
 pub(crate) use self::difference::Difference;
 pub(crate) use self::entry::{Owner, fits};
 pub(crate) use self::policies::{Index, Policies, PolicyChange};

@@ -156,10 +156,7 @@ fn locate_by_rid(opened: &Opened, item: ItemAddress) -> Result<Option<Spot>> {
         return Ok(None);
     }
     let bucket = keys::bucket(container.number, usize::from(version::slice_of(rid.docno)));
-    let entry = opened.snapshot.get(bucket, &keys::by_rid(rid.docno)).map_err(storage_failed)?;
-    let Some(tail) = entry else { return Ok(None) };
-    let key = ItemKey::of_tail(&tail);
-    let bytes = opened.snapshot.get(bucket, key.record()).map_err(storage_failed)?;
+    let bytes = opened.snapshot.get(bucket, &keys::item(rid.docno)).map_err(storage_failed)?;
     let liveness = Liveness::of(&opened.snapshot.head(bucket), opened.now());
     let liveness = liveness.map_err(storage_failed)?;
     let seen = bytes.map(|bytes| Seen::of(bytes, &liveness)).transpose().map_err(storage_failed)?;

@@ -16,13 +16,14 @@
 //!   p                                 the time of the last probe
 //!
 //! bucket <container:56 bits> <slice:8 bits>: one slice of a container
-//!   i <partition> <id>                an item
-//!   r <docno:8>                       by RID: its <partition> <id>
+//!   i <docno:8>                       an item
+//!   d <partition> <id>                the number of the item with this id
+//!   o <partition> <docno:8>           the items of a partition in order: their life
 //!   u <partition> <constraint:1> <hash:16>   a unique key: the id of its owner
 //!   f <version:8>                     feed, newest version of each item: its life, size and entries
-//!   x <due:8> <version:8>             items with a ttl, by expiry: <partition> <id>
+//!   x <due:8> <version:8>             items with a ttl, by expiry
 //!   l <class:1> <level:1> <page:8>    life histogram: 64 cells of items and bytes
-//!   k <path:8> <value> <docno:8>      index: the life, place and id of an item with this value
+//!   k <path:8> <value> <docno:8>      index: the life and partition of an item with this value
 //!   K <composite:8> <value>* <docno:8>   the same for a composite index; numbers fall with values
 //!   n <path:8>                        how many items have a value at a path
 //!   m                                 how many items are left out of the index
@@ -39,6 +40,10 @@
 //! construction, so the partition also has a hash of the key itself, and the
 //! record has the whole key, which is compared when it is read. An EPK is
 //! never a prefix of another one of the same container.
+//!
+//! **Items lie in the order in which they were made**, by the number of their RID, and
+//! an id leads to it. So what has no order asked for has that one: of a whole bucket by
+//! its items, of a partition by its row of numbers, of a value by its entries.
 
 use dayfly_model::Timestamp;
 use dayfly_model::epk::Epk;
@@ -81,6 +86,10 @@ pub(crate) fn database_name(number: u32) -> Vec<u8> {
     [b"D", &number.to_be_bytes()[..]].concat()
 }
 
+pub(crate) fn database_names() -> KeyRange {
+    KeyRange::prefix(b"D")
+}
+
 pub(crate) fn container(database: u32, name: &str) -> Vec<u8> {
     [b"c", &database.to_be_bytes()[..], name.as_bytes()].concat()
 }
@@ -95,6 +104,10 @@ pub(crate) fn all_containers() -> KeyRange {
 
 pub(crate) fn container_name(database: u32, number: u32) -> Vec<u8> {
     [b"C", &database.to_be_bytes()[..], &number.to_be_bytes()].concat()
+}
+
+pub(crate) fn container_names(database: u32) -> KeyRange {
+    KeyRange::prefix(&[b"C", &database.to_be_bytes()[..]].concat())
 }
 
 pub(crate) fn offer(number: u32) -> Vec<u8> {
@@ -147,12 +160,17 @@ impl Partition {
 
     /// The key of an item.
     pub(crate) fn item(&self, id: &[u8]) -> ItemKey {
-        ItemKey([b"i", &self.0[..], id].concat())
+        ItemKey([b"d", &self.0[..], id].concat())
     }
 
-    /// The items of this partition.
-    pub(crate) fn items(&self) -> KeyRange {
-        KeyRange::prefix(&[b"i", &self.0[..]].concat())
+    /// Its bytes.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// This partition alone, among others.
+    pub(crate) fn range(&self) -> KeyRange {
+        KeyRange::prefix(&self.0)
     }
 
     /// A unique key: the constraint's place in the policy, and what its paths
@@ -162,29 +180,24 @@ impl Partition {
     }
 }
 
-/// The key of an item.
+/// What an item is called: its partition and its id.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ItemKey(Vec<u8>);
 
 impl ItemKey {
-    /// Where the item's record is.
-    pub(crate) fn record(&self) -> &[u8] {
+    /// Where the number of the item is.
+    pub(crate) fn number(&self) -> &[u8] {
         &self.0
     }
 
-    /// `<partition> <id>`: what entries say to name the item.
+    /// `<partition> <id>`.
     pub(crate) fn tail(&self) -> &[u8] {
         self.0.get(1..).unwrap_or_default()
     }
 
-    /// The item that an entry names.
+    /// The item with this tail.
     pub(crate) fn of_tail(tail: &[u8]) -> ItemKey {
-        ItemKey([b"i", tail].concat())
-    }
-
-    /// The item of a record's key; `None` for other keys.
-    pub(crate) fn of_record(key: &[u8]) -> Option<ItemKey> {
-        key.starts_with(b"i").then(|| ItemKey(key.to_vec()))
+        ItemKey([b"d", tail].concat())
     }
 
     /// The partition of the item, which is the first `bytes` of its tail.
@@ -198,23 +211,31 @@ impl ItemKey {
     }
 }
 
-/// All items.
-pub(crate) fn items() -> KeyRange {
-    KeyRange::prefix(b"i")
+/// An item.
+pub(crate) fn item(docno: u64) -> Vec<u8> {
+    [b"i", &docno.to_be_bytes()[..]].concat()
 }
 
-/// Items with an EPK from `start` up to `end`; no end: all that follow.
-pub(crate) fn items_between(start: &Epk, end: Option<&Epk>) -> KeyRange {
-    let from = [b"i", &start.0[..]].concat();
-    let to = match end {
-        Some(end) => [b"i", &end.0[..]].concat(),
-        None => b"j".to_vec(),
-    };
-    KeyRange { start: from, end: to }
+/// All items whose number is not less than `docno`.
+pub(crate) fn items_from(docno: u64) -> KeyRange {
+    KeyRange { start: item(docno), end: b"j".to_vec() }
 }
 
-pub(crate) fn by_rid(docno: u64) -> Vec<u8> {
-    [b"r", &docno.to_be_bytes()[..]].concat()
+/// The number of the item that is stored under a key; `None` for other keys.
+pub(crate) fn item_number(key: &[u8]) -> Option<u64> {
+    Some(u64::from_be_bytes(key.strip_prefix(b"i")?.try_into().ok()?))
+}
+
+/// Where items were removed, from one number to another.
+pub(crate) fn emptied_items(first: u64, last: u64) -> Emptied {
+    Emptied { range: items_from(first), deleted: item(last.saturating_add(1)) }
+}
+
+/// Partitions with an EPK from `start` up to `end`; no end: all that follow.
+pub(crate) fn partitions_between(start: &Epk, end: Option<&Epk>) -> KeyRange {
+    // No EPK starts so.
+    let end = end.map_or_else(|| vec![0xFF], |end| end.0.clone());
+    KeyRange { start: start.0.clone(), end }
 }
 
 pub(crate) fn feed(version: u64) -> Vec<u8> {
@@ -273,13 +294,15 @@ pub(crate) fn policy_history() -> Vec<u8> {
     b"p".to_vec()
 }
 
-/// What an entry of the index is for.
+/// What an entry is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum EntryKind {
     /// The value at a path.
     Value,
     /// The values of a composite index.
     Composite,
+    /// The partition: every item has this one, whatever the indexing policy is.
+    Partition,
 }
 
 impl EntryKind {
@@ -287,45 +310,70 @@ impl EntryKind {
         match self {
             EntryKind::Value => b'k',
             EntryKind::Composite => b'K',
+            EntryKind::Partition => b'o',
         }
+    }
+
+    /// How many bytes of a term name the path.
+    fn path_bytes(self) -> usize {
+        match self {
+            EntryKind::Value | EntryKind::Composite => 8,
+            EntryKind::Partition => 0,
+        }
+    }
+
+    /// Of what kind the entry under a key is; `None` for other keys.
+    fn of(key: &[u8]) -> Option<EntryKind> {
+        let kinds = [EntryKind::Value, EntryKind::Composite, EntryKind::Partition];
+        kinds.into_iter().find(|kind| key.first() == Some(&kind.tag()))
+    }
+
+    /// The bytes of values that fall are inverted, of the first one as well. There the
+    /// numbers of items with the same one fall too, so that either way of going over
+    /// them has one order.
+    fn turned(self, value: &[u8], docno: u64) -> u64 {
+        let falls =
+            self != EntryKind::Partition && value.first().is_some_and(|first| *first >= 0x80);
+        if falls { !docno } else { docno }
     }
 }
 
-/// An entry of the index; the term is the path and the value. Where values fall,
-/// the numbers of items with the same one fall too, so that either way of going
-/// over them has one order.
+/// An entry; the term is the path and the value.
 pub(crate) fn entry(kind: EntryKind, term: &[u8], docno: u64) -> Vec<u8> {
     let mut key = Vec::with_capacity(9 + term.len());
     key.push(kind.tag());
     key.extend_from_slice(term);
-    key.extend(turned(term.get(8..).unwrap_or_default(), docno).to_be_bytes());
+    let value = term.get(kind.path_bytes()..).unwrap_or_default();
+    key.extend(kind.turned(value, docno).to_be_bytes());
     key
 }
 
-/// The bytes of values that fall are inverted, of the first one as well.
-fn turned(value: &[u8], docno: u64) -> u64 {
-    if value.first().is_some_and(|first| *first >= 0x80) { !docno } else { docno }
-}
-
-/// Whether this is the key of an entry.
-pub(crate) fn is_entry(key: &[u8]) -> bool {
-    matches!(key.first(), Some(b'k' | b'K'))
+/// The term of a value of a path.
+pub(crate) fn term(kind: EntryKind, path: u64, value: &[u8]) -> Vec<u8> {
+    let path = path.to_be_bytes();
+    [path.get(..kind.path_bytes()).unwrap_or_default(), value].concat()
 }
 
 /// The value and the item's number of an entry.
 pub(crate) fn entry_parts(key: &[u8]) -> Option<(&[u8], u64)> {
-    let (value, docno) = key.get(9..)?.split_last_chunk::<8>()?;
-    Some((value, turned(value, u64::from_be_bytes(*docno))))
+    let kind = EntryKind::of(key)?;
+    let (value, docno) = key.get(1 + kind.path_bytes()..)?.split_last_chunk::<8>()?;
+    Some((value, kind.turned(value, u64::from_be_bytes(*docno))))
 }
 
 /// The number of the item that an entry is about; `None` for other keys.
 pub(crate) fn entry_owner(key: &[u8]) -> Option<u64> {
-    is_entry(key).then(|| entry_parts(key)).flatten().map(|(_, docno)| docno)
+    entry_parts(key).map(|(_, docno)| docno)
+}
+
+/// Whether this is the key of an entry that an indexing policy asked for.
+pub(crate) fn is_indexed(key: &[u8]) -> bool {
+    EntryKind::of(key).is_some_and(|kind| kind != EntryKind::Partition)
 }
 
 /// The entries of a path with values from `start` up to `end`.
 pub(crate) fn entries(kind: EntryKind, path: u64, start: &[u8], end: &[u8]) -> KeyRange {
-    let bound = |value: &[u8]| [&[kind.tag()], &path.to_be_bytes()[..], value].concat();
+    let bound = |value: &[u8]| [&[kind.tag()], &term(kind, path, value)[..]].concat();
     KeyRange { start: bound(start), end: bound(end) }
 }
 

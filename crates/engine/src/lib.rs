@@ -19,6 +19,7 @@ mod clerk;
 mod clock;
 mod condition;
 mod containers;
+mod creation;
 mod databases;
 mod deadlines;
 pub mod figures;

@@ -1,40 +1,44 @@
-//! The items of a container, page by page.
+//! The items of a container, page by page, in the order in which they were made.
 
-use bytes::{BufMut, Bytes};
+use bytes::{Buf, BufMut};
 use dayfly_model::{Result, charge};
-use dayfly_storage::{Bucket, Direction, KeyRange};
 
-use crate::liveness::Liveness;
+use crate::creation::InOrder;
 use crate::operation::{Page, Part};
 use crate::pages::{bad_token, limit, read_token, write_token};
-use crate::parts::segments;
-use crate::record::Seen;
-use crate::reply::{CHARGE_MINIMUM_RU, Reply, Success, storage_failed};
+use crate::parts::{Segment, segments};
+use crate::record::Record;
+use crate::reply::{CHARGE_MINIMUM_RU, Reply, Success};
 use crate::scope::Opened;
 
 /// The largest page, in bytes of JSON.
 const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// How many keys one page looks at; many may be expired.
-const SCAN_MAX: usize = 20_000;
-/// How many keys are read at once.
-const CHUNK: usize = 32;
+const SCAN_MAX: u64 = 20_000;
 
-/// Shows items of a container in key order: by EPK, then by id.
+/// Shows items of a container.
 pub(crate) fn items(opened: &Opened, part: &Part, page: &Page) -> Reply {
     let outcome = ListPage::new(opened, part, page).and_then(ListPage::run);
     outcome.unwrap_or_else(|error| opened.failed(error)).at(opened.place(part))
 }
 
+/// Where a page ends: the range, the mark of its segment, and the number of the first item
+/// that is not on it.
+type ListPlace = (u32, u32, u64);
+
 /// One page of items on its way.
 struct ListPage<'a> {
     opened: &'a Opened,
     /// What to read, in order.
-    segments: Vec<(Bucket, KeyRange)>,
+    segments: Vec<Segment>,
+    /// The number of the first item, in the first of them.
+    from: u64,
     limit: usize,
     scope: [u8; 4],
     documents: Vec<u8>,
     count: usize,
-    looked_at: usize,
+    /// What was looked at in ranges that are done.
+    looked_at: u64,
     charge_ru: f64,
 }
 
@@ -44,12 +48,14 @@ impl<'a> ListPage<'a> {
         let mut segments = segments(container, part)?;
         opened.check_session(&opened.touched(part)?)?;
         let scope = container.number.to_be_bytes();
+        let mut from = 0;
         if let Some(token) = &page.continuation {
-            skip_to(&mut segments, read_token(token, scope)?)?;
+            from = skip_to(&mut segments, read_token(token, scope)?)?;
         }
         Ok(ListPage {
             opened,
             segments,
+            from,
             limit: limit(page),
             scope,
             documents: Vec::new(),
@@ -61,11 +67,13 @@ impl<'a> ListPage<'a> {
 
     fn run(mut self) -> Result<Reply> {
         let mut next = None;
-        for (bucket, range) in std::mem::take(&mut self.segments) {
-            next = self.read_segment(bucket, range)?;
+        let mut from = self.from;
+        for segment in std::mem::take(&mut self.segments) {
+            next = self.read_segment(&segment, from)?;
             if next.is_some() {
                 break;
             }
+            from = 0;
         }
         let rid = &self.opened.container.rid_text;
         let mut body = Vec::with_capacity(self.documents.len() + 64);
@@ -73,7 +81,7 @@ impl<'a> ListPage<'a> {
         body.put_slice(&self.documents);
         body.put_slice(format!("],\"_count\":{}}}", self.count).as_bytes());
         let success = Success {
-            continuation: next.map(|(bucket, key)| write_token(bucket, &key, self.scope)),
+            continuation: next.map(|place| written(place, self.scope)),
             item_count: Some(self.count),
             ..Success::new(200, body)
         };
@@ -81,49 +89,37 @@ impl<'a> ListPage<'a> {
         Ok(Reply::ok(success, self.opened.now(), charge_ru))
     }
 
-    /// Reads one bucket's part. Where the next page starts, if this one is
-    /// full.
-    fn read_segment(
-        &mut self,
-        bucket: Bucket,
-        mut range: KeyRange,
-    ) -> Result<Option<(Bucket, Vec<u8>)>> {
-        let snapshot = &*self.opened.snapshot;
-        let liveness = Liveness::of(&snapshot.head(bucket), self.opened.now());
-        let liveness = liveness.map_err(storage_failed)?;
+    /// Reads the items of a segment. Where the next page starts, if this one is full. An
+    /// expired item ends no page, unless too many were met.
+    fn read_segment(&mut self, segment: &Segment, from: u64) -> Result<Option<ListPlace>> {
+        let free = |_| Ok(());
+        let mut items = InOrder::new(self.opened, segment, from, &free)?;
         loop {
-            let pairs =
-                snapshot.scan(bucket, &range, Direction::Forward, CHUNK).map_err(storage_failed)?;
-            let end = pairs.len() < CHUNK;
-            for (key, value) in &pairs {
-                if !self.add(value.clone(), &liveness)? {
-                    return Ok(Some((bucket, key.to_vec())));
+            while let Some(record) = items.pop() {
+                if !self.add(&record) {
+                    return Ok(Some((segment.range, segment.mark, record.docno)));
                 }
-                range.go_behind(key);
             }
-            if end {
-                return Ok(None);
+            if self.looked_at + items.looked().keys >= SCAN_MAX {
+                return Ok(Some((segment.range, segment.mark, items.from())));
+            }
+            if !items.fetch(self.limit - self.count + 1, &free)? {
+                break;
             }
         }
+        self.looked_at += items.looked().keys;
+        Ok(None)
     }
 
-    /// Adds an item to the page if it is alive. `false`: the page ends before
-    /// it. An expired item ends no page, unless too many were met.
-    fn add(&mut self, value: Bytes, liveness: &Liveness) -> Result<bool> {
-        if self.looked_at >= SCAN_MAX {
-            return Ok(false);
-        }
-        self.looked_at += 1;
-        let Seen::Alive(record) = Seen::of(value, liveness).map_err(storage_failed)? else {
-            return Ok(true);
-        };
+    /// Adds an item to the page. `false`: the page ends before it.
+    fn add(&mut self, record: &Record) -> bool {
         if self.count >= self.limit {
-            return Ok(false);
+            return false;
         }
         let container = &self.opened.container;
         let text = record.render(container, &record.etag(container));
         if self.count > 0 && self.documents.len() + text.len() > PAGE_BYTES_MAX {
-            return Ok(false);
+            return false;
         }
         if self.count > 0 {
             self.documents.push(b',');
@@ -132,19 +128,24 @@ impl<'a> ListPage<'a> {
         self.documents.extend_from_slice(&text.second);
         self.count += 1;
         self.charge_ru += charge::of_read(text.len());
-        Ok(true)
+        true
     }
 }
 
-/// Lets `segments` start at a position that an earlier page returned.
-fn skip_to(segments: &mut Vec<(Bucket, KeyRange)>, position: (Bucket, Vec<u8>)) -> Result<()> {
-    let (bucket, key) = position;
-    segments.retain(|(candidate, _)| *candidate >= bucket);
-    match segments.first_mut() {
-        Some((first, range)) if *first == bucket && range.contains(&key) => {
-            range.start = key;
-            Ok(())
-        }
-        _ => Err(bad_token()),
-    }
+fn written((range, mark, docno): ListPlace, scope: [u8; 4]) -> String {
+    let mut place = mark.to_be_bytes().to_vec();
+    place.put_u64(docno);
+    write_token(range.into(), &place, scope)
+}
+
+/// Lets `segments` start at a place that an earlier page returned, and says with which
+/// number.
+fn skip_to(segments: &mut Vec<Segment>, (range, place): (u64, Vec<u8>)) -> Result<u64> {
+    let mut place = &*place;
+    let mark = place.try_get_u32().map_err(|_| bad_token())?;
+    let docno = place.try_get_u64().map_err(|_| bad_token())?;
+    let is_there = |segment: &Segment| u64::from(segment.range) == range && segment.mark == mark;
+    let first = segments.iter().position(is_there).ok_or_else(bad_token)?;
+    segments.drain(..first);
+    Ok(docno)
 }

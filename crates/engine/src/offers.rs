@@ -110,13 +110,13 @@ pub(crate) fn read(snapshot: &dyn Snapshot, rid: &str) -> Result<Reply> {
 /// Shows the offers of the account.
 pub(crate) fn list(snapshot: &dyn Snapshot, page: &Page) -> Result<Reply> {
     let (rows, next) = pages::rows(snapshot, keys::offers(), page)?;
-    let offers = rows.iter().map(|row| json_of(row)).collect::<Result<Vec<_>>>()?;
+    let offers = rows.iter().map(|(_, row)| json_of(row)).collect::<Result<Vec<_>>>()?;
     Ok(feed("", "Offers", offers, next, catalog::now(snapshot)))
 }
 
 /// All offers of the account, as clients see them.
 pub(crate) fn all(snapshot: &dyn Snapshot) -> Result<Vec<Value>> {
-    pages::all_rows(snapshot, &keys::offers())?.iter().map(|row| json_of(row)).collect()
+    pages::all_rows(snapshot, &keys::offers())?.iter().map(|(_, row)| json_of(row)).collect()
 }
 
 fn json_of(row: &[u8]) -> Result<Value> {

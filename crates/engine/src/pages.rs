@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::{BufMut, Bytes};
 use dayfly_model::{Error, Result};
-use dayfly_storage::{Bucket, Direction, KeyRange, Snapshot};
+use dayfly_storage::{Direction, KeyRange, Pair, Snapshot};
 use sha2::{Digest, Sha256};
 
 use crate::keys;
@@ -27,24 +27,24 @@ pub(crate) fn limit(page: &Page) -> usize {
 }
 
 /// A position as text: what it belongs to, where, and a check.
-pub(crate) fn write_token(bucket: Bucket, key: &[u8], scope: [u8; 4]) -> String {
-    let mut bytes = Vec::with_capacity(key.len() + 16);
+pub(crate) fn write_token(part: u64, place: &[u8], scope: [u8; 4]) -> String {
+    let mut bytes = Vec::with_capacity(place.len() + 16);
     bytes.put_slice(&scope);
-    bytes.put_u64(bucket.0);
-    bytes.put_slice(key);
+    bytes.put_u64(part);
+    bytes.put_slice(place);
     let check = Sha256::digest(&bytes);
     bytes.extend(check.iter().take(4));
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-pub(crate) fn read_token(token: &str, scope: [u8; 4]) -> Result<(Bucket, Vec<u8>)> {
+pub(crate) fn read_token(token: &str, scope: [u8; 4]) -> Result<(u64, Vec<u8>)> {
     let read = || {
         let bytes = URL_SAFE_NO_PAD.decode(token.trim()).ok()?;
         let (bytes, check) = bytes.split_at_checked(bytes.len().checked_sub(4)?)?;
         let right = Sha256::digest(bytes).iter().take(4).eq(check);
         let rest = bytes.strip_prefix(&scope)?;
-        let (bucket, key) = rest.split_first_chunk::<8>()?;
-        right.then(|| (Bucket(u64::from_be_bytes(*bucket)), key.to_vec()))
+        let (part, place) = rest.split_first_chunk::<8>()?;
+        right.then(|| (u64::from_be_bytes(*part), place.to_vec()))
     };
     read().ok_or_else(bad_token)
 }
@@ -58,7 +58,7 @@ pub(crate) fn rows(
     snapshot: &dyn Snapshot,
     mut range: KeyRange,
     page: &Page,
-) -> Result<(Vec<Bytes>, Option<String>)> {
+) -> Result<(Vec<Pair>, Option<String>)> {
     let scope = *b"list";
     if let Some(token) = &page.continuation {
         let (_, key) = read_token(token, scope)?;
@@ -72,15 +72,15 @@ pub(crate) fn rows(
         .scan(keys::CATALOG, &range, Direction::Forward, limit + 1)
         .map_err(storage_failed)?;
     let more = if pairs.len() > limit { pairs.pop() } else { None };
-    let next = more.map(|(key, _)| write_token(keys::CATALOG, &key, scope));
-    Ok((pairs.into_iter().map(|(_, value)| value).collect(), next))
+    let next = more.map(|(key, _)| write_token(0, &key, scope));
+    Ok((pairs, next))
 }
 
 /// How many rows of the catalog a query goes through.
 const ROWS_MAX: usize = 100_000;
 
 /// All rows of a part of the catalog.
-pub(crate) fn all_rows(snapshot: &dyn Snapshot, range: &KeyRange) -> Result<Vec<Bytes>> {
+pub(crate) fn all_rows(snapshot: &dyn Snapshot, range: &KeyRange) -> Result<Vec<Pair>> {
     let pairs = snapshot
         .scan(keys::CATALOG, range, Direction::Forward, ROWS_MAX + 1)
         .map_err(storage_failed)?;
@@ -90,5 +90,20 @@ pub(crate) fn all_rows(snapshot: &dyn Snapshot, range: &KeyRange) -> Result<Vec<
              page by page."
         )));
     }
-    Ok(pairs.into_iter().map(|(_, value)| value).collect())
+    Ok(pairs)
+}
+
+/// What is stored under the names that rows of the catalog lead to: databases and
+/// containers are listed in the order of their numbers, as they were made.
+pub(crate) fn by_name(
+    snapshot: &dyn Snapshot,
+    rows: &[Pair],
+    key: impl Fn(&str) -> Vec<u8>,
+) -> Result<Vec<Bytes>> {
+    let broken = || storage_failed(dayfly_storage::Error::Corrupt("a name".to_owned()));
+    let keys = rows.iter().map(|(_, name)| str::from_utf8(name).map(&key).map_err(|_| broken()));
+    let keys: Vec<Vec<u8>> = keys.collect::<Result<_>>()?;
+    let keys: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
+    let found = snapshot.get_many(keys::CATALOG, &keys).map_err(storage_failed)?;
+    found.into_iter().map(|row| row.ok_or_else(broken)).collect()
 }

@@ -1,4 +1,5 @@
-//! What a part of a container means: which keys of which buckets, and which ranges.
+//! What a part of a container means: which partitions of which ranges, and in which
+//! buckets they are.
 
 use std::sync::Arc;
 
@@ -6,6 +7,7 @@ use dayfly_model::epk::{self, Epk};
 use dayfly_model::partition_key::PartitionKey;
 use dayfly_model::{Error, ErrorKind, Result};
 use dayfly_storage::{Bucket, KeyRange, Snapshot};
+use sha2::{Digest, Sha256};
 
 use crate::catalog::{Container, Range};
 use crate::keys::{self, Partition};
@@ -17,18 +19,102 @@ pub(crate) struct Touched {
     pub(crate) lsn: u64,
 }
 
-/// What a part of a container means in keys.
-pub(crate) fn segments(container: &Container, part: &Part) -> Result<Vec<(Bucket, KeyRange)>> {
+/// Some partitions of one range, and where they are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Segment {
+    /// The number of the range.
+    pub(crate) range: u32,
+    /// Where the range stands among the others, by how its lower bound starts.
+    pub(crate) rank: u64,
+    /// Tells the partitions that are meant from others, if they are named: a place in the
+    /// order of some is none in that of others.
+    pub(crate) mark: u32,
+    pub(crate) bucket: Bucket,
+    pub(crate) scope: Scope,
+}
+
+impl Segment {
+    fn new(range: &Range, bucket: Bucket, scope: Scope) -> Segment {
+        let rank = range.min.0.iter().copied().chain([0; 8]).take(8);
+        let rank = rank.fold(0, |rank, byte| rank << 8 | u64::from(byte));
+        let mark = scope.mark();
+        Segment { range: range.number, rank, mark, bucket, scope }
+    }
+
+    /// The same range, but only these partitions of it.
+    pub(crate) fn only(self, partitions: Vec<Partition>) -> Segment {
+        let scope = Scope::Named(partitions);
+        Segment { mark: scope.mark(), scope, ..self }
+    }
+}
+
+/// Which partitions of a bucket are meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// All of them.
+    Whole,
+    /// These.
+    Named(Vec<Partition>),
+    /// Those between two points of the space of keys.
+    Between(KeyRange),
+}
+
+impl Scope {
+    fn mark(&self) -> u32 {
+        let Scope::Named(partitions) = self else { return 0 };
+        let mut hasher = Sha256::new();
+        for partition in partitions {
+            hasher.update(partition.bytes());
+        }
+        hasher.finalize().iter().take(4).fold(0, |mark, byte| mark << 8 | u32::from(*byte))
+    }
+
+    /// Whether a partition is meant.
+    pub(crate) fn contains(&self, partition: &[u8]) -> bool {
+        match self {
+            Scope::Whole => true,
+            Scope::Named(partitions) => partitions.iter().any(|known| known.bytes() == partition),
+            Scope::Between(range) => range.contains(partition),
+        }
+    }
+
+    /// The partitions that are meant, as ranges of their bytes.
+    pub(crate) fn ranges(&self) -> Vec<KeyRange> {
+        match self {
+            Scope::Whole => vec![keys::partitions_between(&Epk(Vec::new()), None)],
+            Scope::Named(partitions) => partitions.iter().map(Partition::range).collect(),
+            Scope::Between(range) => vec![range.clone()],
+        }
+    }
+}
+
+/// What a part of a container means, in the order of the ranges.
+pub(crate) fn segments(container: &Container, part: &Part) -> Result<Vec<Segment>> {
     let interval = Interval::of(container, part)?;
     if let Some(key) = whole_key(container, part)? {
         let epk = container.epk(&key);
-        let inside = interval.contains(&epk);
-        let keys = Partition::new(&epk, &key.canonical()).items();
-        return Ok(inside.then(|| (container.bucket(&epk), keys)).into_iter().collect());
+        let range = container.range(&epk).filter(|_| interval.contains(&epk));
+        let partition = Partition::new(&epk, &key.canonical());
+        let scope = Scope::Named(vec![partition]);
+        let segment = range.map(|range| Segment::new(range, container.bucket(&epk), scope));
+        return Ok(segment.into_iter().collect());
     }
-    let (min, max) = (&interval.min, interval.max.as_ref());
-    let keys = keys::items_between(min, max);
-    Ok(container.buckets_between(min, max).map(|bucket| (bucket, keys.clone())).collect())
+    let overlapping = container.ranges.iter().filter(|range| interval.overlaps(range));
+    Ok(overlapping.map(|range| segment(container, range, &interval)).collect())
+}
+
+/// What an interval means in a range.
+fn segment(container: &Container, range: &Range, interval: &Interval) -> Segment {
+    let bucket = container.bucket(&range.min);
+    let has_all = |other: &Range| other.id == range.id || container.bucket(&other.min) != bucket;
+    let scope = if interval.covers(range) && container.ranges.iter().all(has_all) {
+        Scope::Whole
+    } else {
+        let mut within = Interval { min: range.min.clone(), max: range.max.clone() };
+        within.narrow(&interval.min, interval.max.as_ref());
+        Scope::Between(keys::partitions_between(&within.min, within.max.as_ref()))
+    };
+    Segment::new(range, bucket, scope)
 }
 
 /// A part of a container that lies in one bucket: where all of a batch is.
@@ -169,6 +255,11 @@ impl Interval {
 
     fn contains(&self, epk: &Epk) -> bool {
         self.min.0 <= epk.0 && self.max.as_ref().is_none_or(|max| epk.0 < max.0)
+    }
+
+    fn covers(&self, range: &Range) -> bool {
+        let is_below = |max: &Epk| range.max.as_ref().is_some_and(|end| end.0 <= max.0);
+        self.min.0 <= range.min.0 && self.max.as_ref().is_none_or(is_below)
     }
 
     fn overlaps(&self, range: &Range) -> bool {

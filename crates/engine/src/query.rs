@@ -7,6 +7,7 @@
 //!             of all of them, few.rs tells whether they are few
 //! known.rs    aggregates that the index knows by itself
 //! access.rs   the items on that way, one by one, with numbers.rs and ordered.rs
+//! again.rs    what a page that starts anew leaves to those before it
 //! item.rs     an item, as the query language sees it
 //! token.rs    where a page ended, as text
 //! explain.rs  what a page did, and why
@@ -26,6 +27,7 @@
 
 mod access;
 mod advice;
+mod again;
 mod choose;
 mod explain;
 mod feed;
@@ -48,6 +50,7 @@ use dayfly_sql::Request;
 use dayfly_sql::run::{Added, Finished, Limits, Page, Program, Steps, Style};
 
 use self::access::{Access, Found, Within};
+use self::again::Again;
 use self::choose::{Chooser, Way, choose};
 pub(crate) use self::explain::explain;
 pub(crate) use self::feed::feed;
@@ -124,12 +127,10 @@ impl Ran {
 /// Carries out one page of a query.
 ///
 /// What can be refused is refused before the first item is read. That a container has
-/// one range today is no reason to take a query that would be refused tomorrow. The token
-/// is read before a way is chosen, because a page that goes on takes the way on which its
-/// position is, whatever would be chosen by now. Aggregates that are known take no way at
-/// all; they come in one page, so no token ever leads to them. An aggregate over several
-/// partitions that has no value is left to the client: each makes something else of
-/// nothing, and its users know what.
+/// one range today is no reason to take a query that would be refused tomorrow. Aggregates
+/// that are known take no way at all; they come in one page, so no token ever leads to
+/// them. An aggregate over several partitions that has no value is left to the client: each
+/// makes something else of nothing, and its users know what.
 fn run(shared: &Shared, opened: &Opened, asked: &QueryItems, steps: &Steps<'_>) -> Result<Ran> {
     let container = &opened.container;
     let mut figures = QueryFigures::default();
@@ -173,14 +174,18 @@ fn run(shared: &Shared, opened: &Opened, asked: &QueryItems, steps: &Steps<'_>) 
             taken = Taken::Known;
             (finished, Position::Start)
         } else {
-            let way = choose(&chooser, &program, &segments, &at)?;
+            let way = choose(&chooser, &program, &segments)?;
             figures.times.choose = laps.next();
             let after = resume.as_ref().and_then(|resume| resume.after.as_ref());
-            let access = Access::open(within, &way, segments, &at, after)?;
+            let again = Again::new(opened, &program, &segments, &at, after);
+            let mut access = Access::open(within, &way, segments, &at, after, limits.rows)?;
             figures.times.open = laps.next();
-            taken = Taken::Way(way, access.is_scan());
             let page = new_page(resume, access.is_ordered());
-            look(within, page, access, shared.settings.query_steps.page, &mut figures)?
+            let steps_max = shared.settings.query_steps.page;
+            let (finished, next) =
+                look(within, page, &mut access, &again, steps_max, &mut figures)?;
+            taken = Taken::Way(way, access.is_scan());
+            (finished, again.position().unwrap_or(next))
         }
     } else {
         alone(new_page(resume, false))?
@@ -235,7 +240,8 @@ fn alone(mut page: Page<'_>) -> Result<(Finished, Position)> {
 fn look(
     Within { opened, program, steps }: Within<'_>,
     mut page: Page<'_>,
-    mut access: Access<'_>,
+    access: &mut Access<'_>,
+    again: &Again,
     steps_max: u64,
     figures: &mut QueryFigures,
 ) -> Result<(Finished, Position)> {
@@ -245,7 +251,7 @@ fn look(
     if page.is_done() {
         return Ok((page.finish()?, next));
     }
-    while let Some(Found { record, bucket, at, resumed }) = access.next()? {
+    while let Some(Found { record, bucket, rank, at, resumed }) = access.next()? {
         if !resumed {
             page.start_afresh();
         }
@@ -263,8 +269,13 @@ fn look(
         figures.items += 1;
         figures.item_bytes += record.bytes();
         figures.items_charge += charge::of_read(record.text().len());
+        if again.has_passed(&record, rank) {
+            continue;
+        }
         let row = Row::new(&record, &opened.container)?;
-        let tie = (bucket.0, record.docno);
+        // Items that are sorted alike stand by their buckets, whichever way brings them.
+        let rank = rank.filter(|_| program.order().is_empty());
+        let tie = (rank.unwrap_or(bucket.0), record.docno);
         match page.add(&row, tie)? {
             Added::More if tired && access.is_ordered() && page.cut_after(&row, tie)? => break,
             Added::More => {}

@@ -21,10 +21,10 @@ use bytes::{Buf, BufMut, Bytes};
 use dayfly_model::Timestamp;
 use dayfly_model::rid::ItemRid;
 use dayfly_model::ttl::Life;
-use dayfly_storage::{Error, Result, View};
+use dayfly_storage::{Bucket, Error, Result, Snapshot, View};
 
 use crate::catalog::Container;
-use crate::keys::{self, ItemKey};
+use crate::keys::{self, ItemKey, Partition};
 use crate::liveness::{Liveness, Mortal};
 use crate::operation::Indexing;
 use crate::reply::Pieces;
@@ -284,21 +284,42 @@ impl Seen {
     }
 }
 
-/// Looks for an item by its place.
+/// Looks for an item by its place: its id leads to its number, and that to the item.
 pub(crate) fn look(
     get: impl Fn(&[u8]) -> Result<Option<Bytes>>,
     key: &ItemKey,
     partition_key: &[u8],
     liveness: &Liveness,
 ) -> Result<Seen> {
-    let Some(bytes) = get(key.record())? else { return Ok(Seen::Absent) };
-    let seen = Seen::of(bytes, liveness)?;
+    let Some(number) = get(key.number())? else { return Ok(Seen::Absent) };
+    let docno = read_number(&number)?;
+    let missing = || Error::Corrupt("an id without its item".to_owned());
+    let seen = Seen::of(get(&keys::item(docno))?.ok_or_else(missing)?, liveness)?;
     match &seen {
         Seen::Dead(record) | Seen::Alive(record) if record.partition_key() != partition_key => {
             Err(Error::Corrupt("two partition keys share one place".to_owned()))
         }
         _ => Ok(seen),
     }
+}
+
+/// The number that an id leads to.
+fn read_number(mut row: &[u8]) -> Result<u64> {
+    row.try_get_u64().map_err(|_| Error::Corrupt("the number of an item".to_owned()))
+}
+
+/// The items with these numbers, which something in the same snapshot says are there.
+/// They are read at once.
+pub(crate) fn named(
+    snapshot: &dyn Snapshot,
+    bucket: Bucket,
+    numbers: &[u64],
+) -> Result<Vec<Record>> {
+    let keys: Vec<Vec<u8>> = numbers.iter().map(|docno| keys::item(*docno)).collect();
+    let keys: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
+    let found = snapshot.get_many(bucket, &keys)?.into_iter();
+    let missing = || Error::Corrupt("an entry of the index without its item".to_owned());
+    found.map(|bytes| Record::decode(bytes.ok_or_else(missing)?)).collect()
 }
 
 impl Mortal for Record {
@@ -389,6 +410,11 @@ impl FeedRow {
         }
         let key = ItemKey::of_tail(rest);
         Some(FeedRow { version, ts, life, docno, bytes, is_touched, partition_bytes, unique, key })
+    }
+
+    /// The partition of the item.
+    pub(crate) fn partition(&self) -> Partition {
+        self.key.partition_of(usize::from(self.partition_bytes))
     }
 
     /// Where in the queue of items with a `ttl` this version waits.

@@ -1,7 +1,8 @@
 //! All rows of an item: how they come, change and go, in one commit.
 //!
-//! An item has a record, a row in the feed, one in the queue if it has a `ttl`, one by
-//! its RID, one for each unique key, and its entries in the index; and it is counted.
+//! An item has a record, a row for its id, one in the order of its partition, one in the
+//! feed, one in the queue if it has a `ttl`, one for each unique key, and its entries in
+//! the index; and it is counted.
 //! Everything that writes or removes items does it here, so that none of them is
 //! forgotten.
 
@@ -10,7 +11,7 @@ use dayfly_storage::Batch;
 use dayfly_storage::tally::Change;
 
 use crate::index::{self, Difference, Indexed, Owner};
-use crate::keys::{self, ItemKey, Partition};
+use crate::keys::{self, EntryKind, ItemKey, Partition};
 use crate::lives::Tallied;
 use crate::record::{FeedRow, Record};
 
@@ -23,9 +24,9 @@ impl Record {
         key: &ItemKey,
         indexed: &Indexed,
     ) {
-        self.put_version(batch, key);
-        indexed.put(batch, &Owner::of(self, key));
-        batch.put(keys::by_rid(self.docno), key.tail().to_vec());
+        self.put_version(batch, partition, key);
+        indexed.put(batch, &Owner::of(self, partition));
+        batch.put(key.number().to_vec(), self.docno.to_be_bytes().to_vec());
         for unique in self.unique_keys(partition) {
             batch.put(unique, self.id().to_vec());
         }
@@ -51,9 +52,9 @@ impl Record {
         let mut gone = Tallied::default();
         FeedRow::of(old, key).remove_version(batch, &mut gone);
         gone.write(batch, Change::Less);
-        self.put_version(batch, key);
+        self.put_version(batch, partition, key);
         let again = index::outlives(old.life, self.life);
-        difference.put(again, batch, &Owner::of(self, key));
+        difference.put(again, batch, &Owner::of(self, partition));
         let before = old.unique_keys(partition);
         let after = self.unique_keys(partition);
         for gone in before.iter().filter(|unique| !after.contains(unique)) {
@@ -85,12 +86,16 @@ impl Record {
         gone.write(batch, Change::Less);
     }
 
-    fn put_version(&self, batch: &mut Batch, key: &ItemKey) {
+    /// The row in the partition is written with each version, and so has its life stamp:
+    /// with any policy there is one entry that knows.
+    fn put_version(&self, batch: &mut Batch, partition: &Partition, key: &ItemKey) {
         let row = FeedRow::of(self, key);
-        batch.put(key.record().to_vec(), self.stored());
+        batch.put(keys::item(self.docno), self.stored());
+        let ordered = keys::entry(EntryKind::Partition, partition.bytes(), self.docno);
+        batch.put(ordered, self.life.to_bits().to_be_bytes().to_vec());
         batch.put(keys::feed(self.version), row.encode());
         if let Some(due) = row.due() {
-            batch.put(due, key.tail().to_vec());
+            batch.put(due, "");
         }
         let mut new = Tallied::default();
         new.add(self.life, self.ts, row.bytes);
@@ -116,11 +121,12 @@ impl FeedRow {
     /// Purge calls this, deletes call it, and a write that meets an expired
     /// item calls it first, in its own commit.
     pub(crate) fn bury(&self, batch: &mut Batch, gone: &mut Tallied, indexed: &Indexed) {
-        batch.delete(self.key.record().to_vec());
+        let partition = self.partition();
+        batch.delete(keys::item(self.docno));
+        batch.delete(self.key.number().to_vec());
+        batch.delete(keys::entry(EntryKind::Partition, partition.bytes(), self.docno));
         indexed.remove(batch, self.docno);
-        batch.delete(keys::by_rid(self.docno));
         self.remove_version(batch, gone);
-        let partition = self.key.partition_of(usize::from(self.partition_bytes));
         for unique in unique_keys(&self.unique, &partition) {
             batch.delete(unique);
         }

@@ -1,12 +1,18 @@
 //! What can be set.
 
+/// How many buckets a container can have: the number of one is eight bits.
+pub(crate) const SLICES_MAX: usize = 256;
+
 /// What can be set.
 #[derive(Clone, Copy, Debug)]
 pub struct EngineSettings {
     /// Refuse what the strictest reading of the service refuses.
     pub strict: bool,
-    /// How many buckets a new container gets.
-    pub slices: usize,
+    /// How many ranges a new container has at least.
+    pub ranges_min: usize,
+    /// How many buckets a new container has at most; with fewer than it has ranges, some
+    /// share one.
+    pub slices_max: usize,
     /// How long a change of a container's default waits before it counts.
     pub change_delay_seconds: u64,
     /// A change that would expire more than this part of a container's items
@@ -26,7 +32,8 @@ impl Default for EngineSettings {
     fn default() -> Self {
         EngineSettings {
             strict: false,
-            slices: 1,
+            ranges_min: 1,
+            slices_max: SLICES_MAX,
             change_delay_seconds: 0,
             change_guard_percent: None,
             lenient_order_by: false,
@@ -66,14 +73,11 @@ pub struct QueryLimits {
     pub few_dead: u64,
     /// Up to this many items are sorted in memory although an index has the order.
     pub sorted_items: usize,
-    /// Up to so many entries of a range and of a partition it is asked who has fewer,
-    /// one after the other.
-    pub probes: [usize; 4],
-    /// How many items a range may name when it is one of several alternatives.
-    pub listed_items: usize,
-    /// How many entries of other partitions a count goes past, before it is quicker to
-    /// read the items.
-    pub other_entries: u64,
+    /// How many items of a part of the space of keys are gathered to be put in order.
+    pub gathered_items: usize,
+    /// How many items a filter's ranges may name, to be put in order, when a query first
+    /// asks for them; and in the end.
+    pub listed_items: (usize, usize),
     /// How many items of one second are read at once, to begin with.
     pub second_chunk: usize,
     /// How many items of one second are held at once.
@@ -91,9 +95,8 @@ impl QueryLimits {
         few_items: 16,
         few_dead: 64,
         sorted_items: 1_000,
-        probes: [64, 256, 1_024, 4_096],
-        listed_items: 100_000,
-        other_entries: 1_000,
+        gathered_items: 4_096,
+        listed_items: (1_024, 65_536),
         second_chunk: 64,
         second_held: 50_000,
         dead_run: 64,
@@ -106,9 +109,8 @@ impl QueryLimits {
         few_items: 6,
         few_dead: 12,
         sorted_items: 10,
-        probes: [2, 4, 8, 16],
-        listed_items: 40,
-        other_entries: 5,
+        gathered_items: 8,
+        listed_items: (3, 24),
         second_chunk: 3,
         second_held: 4,
         dead_run: 2,

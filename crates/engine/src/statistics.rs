@@ -5,15 +5,16 @@
 //! each is given its share of the bucket, since hashes spread evenly. The sum is
 //! exact in any case, and what is dead counts nowhere.
 
-use dayfly_model::{Result, Timestamp};
+use dayfly_model::Result;
 use dayfly_storage::{Bucket, Direction, Snapshot};
 use serde_json::{Value, json};
 
 use crate::catalog::{Container, Range};
+use crate::index::walk::{Entries, EntryRange};
 use crate::keys;
-use crate::liveness::Liveness;
-use crate::record::Seen;
+use crate::record;
 use crate::reply::{Count, storage_failed};
+use crate::settings::QueryLimits;
 use crate::standing;
 
 /// How many are read at once.
@@ -71,20 +72,20 @@ fn shares(whole: Count, parts: u64) -> Vec<Count> {
     (0..parts).map(of).collect()
 }
 
+/// What is alive in a range, by the order of its partitions.
 fn count(snapshot: &dyn Snapshot, bucket: Bucket, range: &Range) -> dayfly_storage::Result<Count> {
-    let liveness = Liveness::of(&snapshot.head(bucket), Timestamp(snapshot.now()))?;
-    let mut keys = keys::items_between(&range.min, range.max.as_ref());
+    let partitions = keys::partitions_between(&range.min, range.max.as_ref());
+    let entry_range = EntryRange::of_partitions(partitions);
+    let limits = QueryLimits::USUAL;
+    let mut entries = Entries::new(snapshot, bucket, &entry_range, Direction::Forward, &limits)?;
     let mut alive = Count::default();
-    loop {
-        let pairs = snapshot.scan(bucket, &keys, Direction::Forward, CHUNK)?;
-        let Some((last, _)) = pairs.last() else { return Ok(alive) };
-        keys.go_behind(last);
-        for (_, value) in pairs {
-            if let Seen::Alive(record) = Seen::of(value, &liveness)? {
-                alive = alive.plus(Count { items: 1, bytes: record.bytes() });
-            }
+    while let Some(page) = entries.page(CHUNK)? {
+        let numbers: Vec<u64> = page.iter().map(|entry| entry.docno).collect();
+        for record in record::named(snapshot, bucket, &numbers)? {
+            alive = alive.plus(Count { items: 1, bytes: record.bytes() });
         }
     }
+    Ok(alive)
 }
 
 #[cfg(test)]

@@ -90,7 +90,7 @@ impl Server {
             }
         };
         let resettable = !self.mode.no_test_clock;
-        let settings = EngineSettings { slices, resettable, ..self.mode.engine };
+        let settings = EngineSettings { ranges_min: slices, resettable, ..self.mode.engine };
         let engine = Arc::new(dayfly_engine::Engine::open(Arc::clone(&store), settings).unwrap());
         let settings = Settings {
             keys: AccountKeys {

@@ -10,7 +10,7 @@ use dayfly_storage::{Bucket, Direction, KeyRange, Snapshot};
 use crate::settings::QueryLimits;
 
 /// What a walk has passed since it last met something alive.
-pub(super) struct Barren<'a> {
+pub(crate) struct Barren<'a> {
     snapshot: &'a dyn Snapshot,
     bucket: Bucket,
     direction: Direction,
@@ -21,7 +21,7 @@ pub(super) struct Barren<'a> {
 }
 
 impl<'a> Barren<'a> {
-    pub(super) fn new(
+    pub(crate) fn new(
         snapshot: &'a dyn Snapshot,
         bucket: Bucket,
         direction: Direction,
@@ -32,7 +32,7 @@ impl<'a> Barren<'a> {
     }
 
     /// The walk has read some rows, after which this much of `before` is left.
-    pub(super) fn walked(&mut self, before: KeyRange, left: &KeyRange, rows: usize, dead: usize) {
+    pub(crate) fn walked(&mut self, before: KeyRange, left: &KeyRange, rows: usize, dead: usize) {
         if dead < rows {
             return self.tell();
         }

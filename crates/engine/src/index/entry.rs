@@ -1,8 +1,9 @@
 //! What an entry of the index says.
 //!
 //! ```text
-//! k <path:8> <value> <docno:8>         -> <life:8> <cut:1> <partition length:2> <partition> <id>
+//! k <path:8> <value> <docno:8>         -> <life:8> <cut:1> <partition>
 //! K <composite:8> <value>* <docno:8>   -> the same
+//! o <partition> <docno:8>              -> <life:8>
 //! ```
 
 use bytes::{Buf, BufMut, Bytes};
@@ -10,7 +11,7 @@ use dayfly_model::ttl::Life;
 use dayfly_storage::{Error, Result};
 
 use super::outlives;
-use crate::keys::{self, ItemKey};
+use crate::keys::{self, EntryKind, Partition};
 use crate::liveness::Mortal;
 use crate::record::Record;
 
@@ -18,15 +19,13 @@ use crate::record::Record;
 pub(crate) struct Owner<'a> {
     pub(crate) docno: u64,
     life: Life,
-    key: &'a ItemKey,
-    partition_bytes: usize,
+    partition: &'a Partition,
 }
 
 impl<'a> Owner<'a> {
-    /// The item `record`, which stands at `key`.
-    pub(crate) fn of(record: &Record, key: &'a ItemKey) -> Owner<'a> {
-        let partition_bytes = key.tail().len().saturating_sub(record.id().len());
-        Owner { docno: record.docno, life: record.life, key, partition_bytes }
+    /// The item `record`, which is in `partition`.
+    pub(crate) fn of(record: &Record, partition: &'a Partition) -> Owner<'a> {
+        Owner { docno: record.docno, life: record.life, partition }
     }
 
     pub(super) fn values(&self) -> Values {
@@ -34,12 +33,11 @@ impl<'a> Owner<'a> {
     }
 
     fn value(&self, is_cut: bool) -> Bytes {
-        let tail = self.key.tail();
-        let mut bytes = Vec::with_capacity(11 + tail.len());
+        let partition = self.partition.bytes();
+        let mut bytes = Vec::with_capacity(9 + partition.len());
         bytes.put_u64(self.life.to_bits());
         bytes.put_u8(u8::from(is_cut));
-        bytes.put_u16(u16::try_from(self.partition_bytes).unwrap_or(u16::MAX));
-        bytes.put_slice(tail);
+        bytes.put_slice(partition);
         bytes.into()
     }
 }
@@ -67,24 +65,25 @@ pub(crate) struct Entry {
     pub(crate) docno: u64,
     /// A lower bound of the item's life stamp.
     pub(crate) life: Life,
-    /// Where the item is.
-    pub(crate) item: ItemKey,
+    /// The partition of the item.
+    pub(crate) partition: Bytes,
 }
 
 impl Entry {
-    pub(super) fn decode(key: &Bytes, row: &[u8]) -> Result<Entry> {
-        Self::read(key, row).ok_or_else(|| Error::Corrupt("an entry of the index".to_owned()))
+    pub(super) fn decode(kind: EntryKind, key: &Bytes, row: &Bytes) -> Result<Entry> {
+        Self::read(kind, key, row).ok_or_else(|| Error::Corrupt("an entry of the index".to_owned()))
     }
 
-    fn read(key: &Bytes, mut row: &[u8]) -> Option<Entry> {
+    fn read(kind: EntryKind, key: &Bytes, row: &Bytes) -> Option<Entry> {
         let (value, docno) = keys::entry_parts(key)?;
         let value = key.slice_ref(value);
-        let life = Life::from_bits(row.try_get_u64().ok()?);
-        let is_cut = row.try_get_u8().ok()? != 0;
-        let partition_bytes = usize::from(row.try_get_u16().ok()?);
-        let item = ItemKey::of_tail(row);
-        (partition_bytes <= row.len()).then_some(())?;
-        Some(Entry { value, is_cut, docno, life, item })
+        let mut rest: &[u8] = row;
+        let life = Life::from_bits(rest.try_get_u64().ok()?);
+        if kind == EntryKind::Partition {
+            return Some(Entry { partition: value.clone(), value, is_cut: false, docno, life });
+        }
+        let is_cut = rest.try_get_u8().ok()? != 0;
+        Some(Entry { value, is_cut, docno, life, partition: row.slice_ref(rest) })
     }
 }
 
@@ -114,25 +113,38 @@ mod tests {
     use dayfly_model::Timestamp;
 
     use super::*;
-    use crate::keys::EntryKind;
+    use crate::keys::ItemKey;
 
     fn value(life: Life, is_cut: bool) -> Bytes {
-        let key = ItemKey::of_tail(b"partitionid");
-        Owner { docno: 7, life, key: &key, partition_bytes: 9 }.value(is_cut)
+        let partition = ItemKey::of_tail(b"partitionid").partition(b"id");
+        Owner { docno: 7, life, partition: &partition }.value(is_cut)
     }
 
     #[test]
     fn an_entry_is_read_back() {
         let key = keys::entry(EntryKind::Value, b"pathpathvalue", 7).into();
         let life = Life::Explicit(Timestamp(5));
-        let entry = Entry::decode(&key, &value(life, true)).unwrap();
+        let read = |key: &Bytes, row: &Bytes| Entry::decode(EntryKind::Value, key, row);
+        let entry = read(&key, &value(life, true)).unwrap();
         assert_eq!((&entry.value[..], entry.docno, entry.life), (&b"value"[..], 7, life));
-        assert_eq!(entry.item.tail(), b"partitionid");
+        assert_eq!(entry.partition, b"partition"[..]);
         assert!(entry.is_cut);
         for short in [&b"k"[..], b"kpathpath1234567"] {
-            assert!(Entry::decode(&Bytes::copy_from_slice(short), &value(life, false)).is_err());
+            assert!(read(&Bytes::copy_from_slice(short), &value(life, false)).is_err());
         }
-        assert!(Entry::decode(&key, &value(life, true)[..15]).is_err());
+        assert!(read(&key, &value(life, true).slice(..8)).is_err());
+    }
+
+    #[test]
+    fn an_entry_of_a_partition_names_it() {
+        // As bytes that fall would begin.
+        for partition in [&b"partition"[..], b"\xFFpartition"] {
+            let key = keys::entry(EntryKind::Partition, partition, 7).into();
+            let row = Bytes::copy_from_slice(&Life::Never.to_bits().to_be_bytes());
+            let entry = Entry::decode(EntryKind::Partition, &key, &row).unwrap();
+            assert_eq!((&entry.partition[..], entry.docno), (partition, 7));
+            assert_eq!((entry.life, entry.is_cut), (Life::Never, false));
+        }
     }
 
     #[test]

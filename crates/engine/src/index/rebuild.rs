@@ -17,10 +17,10 @@ use dayfly_storage::{
     commit_on,
 };
 
-use super::policies::{Get, Index, Policies};
+use super::policies::{Index, Policies};
 use super::{Difference, Indexed, Owner, Source};
 use crate::head::State;
-use crate::keys::{self, ItemKey};
+use crate::keys::{self, Partition};
 use crate::locks::lock;
 use crate::record::{self, FeedRow, Record};
 
@@ -161,10 +161,13 @@ fn look(
             unit.items = Arc::new(items);
             return Ok(Some(unit));
         }
-        for (key, row) in rows {
-            let row = FeedRow::decode(&key, &row)?;
+        let rows = rows.iter().map(|(key, row)| FeedRow::decode(key, row));
+        let rows: Vec<FeedRow> = rows.collect::<Result<_>>()?;
+        let numbers: Vec<u64> = rows.iter().map(|row| row.docno).collect();
+        let records = record::named(snapshot, bucket, &numbers)?;
+        for (row, record) in rows.into_iter().zip(records) {
             at = row.version;
-            let item = Item::read(row, &get)?;
+            let item = Item::new(row, record)?;
             bytes += item.weigh(&policies, from)?;
             items.push(item);
             if is_full(&items, bytes) {
@@ -180,16 +183,16 @@ fn look(
 /// An item whose entries are to follow another policy.
 struct Item {
     record: Record,
-    key: ItemKey,
+    partition: Partition,
     source: Source,
 }
 
 impl Item {
-    fn read(row: FeedRow, get: Get<'_>) -> Result<Item> {
-        let record = get(row.key.record())?.map(Record::decode).transpose()?;
-        let record = record.filter(|record| record.version == row.version);
-        let record = record.ok_or_else(|| Error::Corrupt("a feed row without item".to_owned()))?;
-        Ok(Item { source: Source::of(&record), record, key: row.key })
+    fn new(row: FeedRow, record: Record) -> Result<Item> {
+        if record.version != row.version {
+            return Err(Error::Corrupt("a feed row without item".to_owned()));
+        }
+        Ok(Item { source: Source::of(&record), record, partition: row.partition() })
     }
 
     fn weigh(&self, policies: &Policies, done: u64) -> Result<u64> {
@@ -245,7 +248,7 @@ impl Plan for RebuildUnit {
         Ok(Draft::new(move |_, batch: &mut Batch| {
             for (place, difference) in changes {
                 let Some(item) = items.get(place) else { continue };
-                difference.put(false, batch, &Owner::of(&item.record, &item.key));
+                difference.put(false, batch, &Owner::of(&item.record, &item.partition));
             }
             policies.rebuilt(to, batch);
         })

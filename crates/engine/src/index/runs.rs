@@ -1,7 +1,7 @@
 //! Where in the index many entries went: perhaps they stood in a row.
 //!
 //! A purge takes items in the order of their death, so whatever rises with time
-//! loses its entries from one end on, and so does the feed. The store is told, and
+//! loses its entries from one end on, and so do the feed and the items. The store is told, and
 //! finds out whether anything is left there.
 
 use std::collections::BTreeMap;
@@ -11,6 +11,7 @@ use dayfly_storage::Emptied;
 
 use super::Indexed;
 use crate::keys::{self, EntryKind};
+use crate::record::FeedRow;
 
 /// As many entries of a path are worth a look at what is left between them.
 const RUN_MIN: usize = 32;
@@ -27,6 +28,8 @@ pub(crate) struct Runs {
     by_path: BTreeMap<(EntryKind, [u8; 8]), Run>,
     /// The first version that went from the feed, and the last.
     versions: Option<(u64, u64)>,
+    /// The first number of an item that went, and the last.
+    numbers: Option<(u64, u64)>,
     items: usize,
 }
 
@@ -39,14 +42,15 @@ struct Run {
 }
 
 impl Runs {
-    /// The entries of an item went, and its row in the feed.
-    pub(crate) fn add(&mut self, version: u64, indexed: &Indexed) {
+    /// An item went, its entries, and its row in the feed.
+    pub(crate) fn add(&mut self, row: &FeedRow, indexed: &Indexed) {
         self.items += 1;
-        self.versions_went(version, version);
+        went(&mut self.versions, (row.version, row.version));
+        went(&mut self.numbers, (row.docno, row.docno));
         for (kind, term) in indexed.all() {
             let term = term.bytes();
             if let Some(path) = term.first_chunk() {
-                self.went(kind, *path, (term, term), 1);
+                self.entries_went(kind, *path, (term, term), 1);
             }
         }
     }
@@ -54,20 +58,19 @@ impl Runs {
     /// What went later.
     pub(crate) fn join(&mut self, later: &Runs) {
         self.items += later.items;
-        if let Some((first, last)) = later.versions {
-            self.versions_went(first, last);
+        for (known, later) in
+            [(&mut self.versions, later.versions), (&mut self.numbers, later.numbers)]
+        {
+            if let Some(ends) = later {
+                went(known, ends);
+            }
         }
         for ((kind, path), run) in &later.by_path {
-            self.went(*kind, *path, (&run.first, &run.last), run.count);
+            self.entries_went(*kind, *path, (&run.first, &run.last), run.count);
         }
     }
 
-    fn versions_went(&mut self, first: u64, last: u64) {
-        let (known_first, known_last) = self.versions.unwrap_or((first, last));
-        self.versions = Some((known_first.min(first), known_last.max(last)));
-    }
-
-    fn went(&mut self, kind: EntryKind, path: [u8; 8], ends: (&[u8], &[u8]), more: usize) {
+    fn entries_went(&mut self, kind: EntryKind, path: [u8; 8], ends: (&[u8], &[u8]), more: usize) {
         let (first, last) = ends;
         let is_full = self.by_path.len() >= PATHS_MAX;
         match self.by_path.entry((kind, path)) {
@@ -99,7 +102,15 @@ impl Runs {
         let place = |((kind, path), run): (&(EntryKind, [u8; 8]), &Run)| {
             keys::emptied(*kind, path, &run.first, &run.last)
         };
-        let feed = self.versions.filter(|_| self.items >= RUN_MIN);
-        long.map(place).chain(feed.map(|(first, last)| keys::emptied_feed(first, last))).collect()
+        let ends = |ends: Option<(u64, u64)>| ends.filter(|_| self.items >= RUN_MIN);
+        let feed = ends(self.versions).map(|(first, last)| keys::emptied_feed(first, last));
+        let items = ends(self.numbers).map(|(first, last)| keys::emptied_items(first, last));
+        long.map(place).chain(feed).chain(items).collect()
     }
+}
+
+/// Makes ends wide enough for others.
+fn went(known: &mut Option<(u64, u64)>, (first, last): (u64, u64)) {
+    let (known_first, known_last) = known.unwrap_or((first, last));
+    *known = Some((known_first.min(first), known_last.max(last)));
 }

@@ -219,14 +219,15 @@ impl<'a> Times<'a> {
         if self.second.0 != row.ts {
             self.second = (row.ts, value_of(row.ts));
         }
-        let FeedRow { docno, life, key: item, .. } = row;
+        let FeedRow { docno, life, .. } = row;
         let value = self.second.1.clone();
         let is_behind = self.after.as_ref().is_none_or(|after| match self.direction {
             Direction::Forward => (&value, docno) > (&after.0, after.1),
             Direction::Backward => (&value, docno) < (&after.0, after.1),
         });
         if is_behind {
-            met.push(Entry { value, is_cut: false, docno, life, item });
+            let partition = Bytes::copy_from_slice(row.partition().bytes());
+            met.push(Entry { value, is_cut: false, docno, life, partition });
         }
     }
 

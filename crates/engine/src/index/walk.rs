@@ -8,6 +8,7 @@
 //! look at their items.
 
 use std::cell::OnceCell;
+use std::collections::HashSet;
 use std::iter::Sum;
 use std::ops::AddAssign;
 
@@ -15,7 +16,7 @@ use dayfly_model::Timestamp;
 use dayfly_model::indexing::Step;
 use dayfly_model::indexing::rules::Composite;
 use dayfly_storage::tally::{Count, Tally};
-use dayfly_storage::{Bucket, Direction, Error, KeyRange, Pair, Result, Snapshot};
+use dayfly_storage::{Bucket, Direction, KeyRange, Pair, Result, Snapshot};
 
 use super::barren::Barren;
 pub(crate) use super::entry::Entry;
@@ -26,7 +27,7 @@ use crate::catalog::Container;
 use crate::keys::{self, EntryKind};
 use crate::liveness::Liveness;
 use crate::lives::{Class, Lives};
-use crate::record::Seen;
+use crate::record;
 use crate::settings::QueryLimits;
 
 /// Which entries a walk goes over: those whose value is not less than `start`
@@ -38,6 +39,13 @@ pub(crate) struct EntryRange {
     pub(crate) path: u64,
     pub(crate) start: Vec<u8>,
     pub(crate) end: Vec<u8>,
+}
+
+impl EntryRange {
+    /// The rows of the order of some partitions.
+    pub(crate) fn of_partitions(KeyRange { start, end }: KeyRange) -> EntryRange {
+        EntryRange { kind: EntryKind::Partition, path: 0, start, end }
+    }
 }
 
 /// How much was looked at.
@@ -70,6 +78,7 @@ pub(crate) struct Entries<'a> {
     snapshot: &'a dyn Snapshot,
     bucket: Bucket,
     liveness: Liveness,
+    kind: EntryKind,
     range: KeyRange,
     direction: Direction,
     /// The feed, if that is walked.
@@ -79,6 +88,8 @@ pub(crate) struct Entries<'a> {
     barren: Barren<'a>,
     /// What was looked at, dead ones too, so that the caller can keep to a limit.
     pub(crate) looked: Looked,
+    /// The number of the last entry that was read.
+    passed: Option<u64>,
 }
 
 impl<'a> Entries<'a> {
@@ -100,12 +111,14 @@ impl<'a> Entries<'a> {
             snapshot,
             bucket,
             liveness,
+            kind: *kind,
             range,
             direction,
             times,
             has_touched,
             barren,
             looked,
+            passed: None,
         })
     }
 
@@ -121,7 +134,7 @@ impl<'a> Entries<'a> {
             times.go_behind(value, docno);
             return self;
         }
-        let term = [&entry_range.path.to_be_bytes(), value].concat();
+        let term = keys::term(entry_range.kind, entry_range.path, value);
         let key = keys::entry(entry_range.kind, &term, docno);
         self.go_behind(&key);
         self
@@ -141,14 +154,19 @@ impl<'a> Entries<'a> {
         }
         let pairs = self.snapshot.scan_alive(self.bucket, &self.range, self.direction, limit)?;
         let Some((last, _)) = pairs.last() else { return Ok(None) };
+        self.passed = keys::entry_owner(last);
         let before = self.range.clone();
         self.go_behind(last);
-        let alive = pairs.iter().map(|pair| self.alive(pair));
-        let alive: Vec<Entry> = alive.filter_map(Result::transpose).collect::<Result<_>>()?;
+        let alive = self.alive(&pairs)?;
         let dead = pairs.len() - alive.len();
         self.looked += Looked { keys: pairs.len() as u64, dead: dead as u64 };
         self.barren.walked(before, &self.range, pairs.len(), dead);
         Ok(Some(alive))
+    }
+
+    /// The number of the last entry that was read, dead or alive.
+    pub(crate) fn passed(&self) -> Option<u64> {
+        self.passed
     }
 
     fn go_behind(&mut self, key: &[u8]) {
@@ -158,21 +176,24 @@ impl<'a> Entries<'a> {
         }
     }
 
-    /// The entry, if its item is alive.
-    fn alive(&self, (key, row): &Pair) -> Result<Option<Entry>> {
-        let entry = Entry::decode(key, row)?;
-        if !self.liveness.is_dead(&entry) {
-            return Ok(Some(entry));
+    /// The entries whose items are alive. Items that may live longer than their entries
+    /// say are asked, all at once.
+    fn alive(&self, pairs: &[Pair]) -> Result<Vec<Entry>> {
+        let entries = pairs.iter().map(|(key, row)| Entry::decode(self.kind, key, row));
+        let mut entries: Vec<Entry> = entries.collect::<Result<_>>()?;
+        let dead = |entry: &&Entry| self.liveness.is_dead(*entry);
+        let asked: Vec<u64> = entries.iter().filter(dead).map(|entry| entry.docno).collect();
+        if asked.is_empty() {
+            return Ok(entries);
         }
-        if !self.has_touched()? {
-            return Ok(None);
+        let mut survivors = HashSet::new();
+        if self.has_touched()? {
+            let records = record::named(self.snapshot, self.bucket, &asked)?.into_iter();
+            let alive = records.filter(|record| !self.liveness.is_dead(record));
+            survivors.extend(alive.map(|record| record.docno));
         }
-        let record = self.snapshot.get(self.bucket, entry.item.record())?;
-        match record.map(|record| Seen::of(record, &self.liveness)).transpose()? {
-            Some(Seen::Alive(record)) if record.docno == entry.docno => Ok(Some(entry)),
-            Some(Seen::Dead(record)) if record.docno == entry.docno => Ok(None),
-            _ => Err(Error::Corrupt("an entry of the index without its item".to_owned())),
-        }
+        entries.retain(|entry| !self.liveness.is_dead(entry) || survivors.contains(&entry.docno));
+        Ok(entries)
     }
 
     fn has_touched(&self) -> Result<bool> {

@@ -124,8 +124,12 @@ impl<'v> Sight<'v> {
     /// located. It is there, so it must not be told as missing.
     fn check_unmoved(&self, spot: &Spot, key: &ItemKey) -> Result<()> {
         let Some(docno) = spot.docno else { return Ok(()) };
-        match self.view.get(&keys::by_rid(docno)).map_err(storage_failed)? {
-            Some(tail) if tail != key.tail() => Err(storage_failed(dayfly_storage::Error::Retry)),
+        let stored = self.view.get(&keys::item(docno)).map_err(storage_failed)?;
+        let record = stored.map(Record::decode).transpose().map_err(storage_failed)?;
+        match record {
+            Some(record) if spot.partition.item(record.id()) != *key => {
+                Err(storage_failed(dayfly_storage::Error::Retry))
+            }
             _ => Ok(()),
         }
     }

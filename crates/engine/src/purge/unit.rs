@@ -33,7 +33,7 @@ const ROWS: usize = 64;
 const STRIDES: usize = 64;
 
 /// How many rows an item has besides its entries in the index, roughly.
-const ROWS_OF_ITEM: usize = 4;
+const ROWS_OF_ITEM: usize = 5;
 
 /// How far the purge of a bucket has come.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -109,7 +109,8 @@ impl Candidate {
         match &self.source {
             _ if !recipe.rules().is_on() => Ok(Indexed::default()),
             Some(source) => source.by(recipe, self.row.ts),
-            None => source_of(&self.row, view.get(self.row.key.record())?)?.by(recipe, self.row.ts),
+            None => source_of(&self.row, view.get(&keys::item(self.row.docno))?)?
+                .by(recipe, self.row.ts),
         }
     }
 }
@@ -223,7 +224,7 @@ fn read_items(
     let get = |key: &[u8]| snapshot.get(bucket, key);
     let policies = index.policies(bucket, &get)?;
     let done = policies.done(&get)?;
-    let item = |row: &FeedRow| snapshot.get_once(bucket, row.key.record());
+    let item = |row: &FeedRow| snapshot.get_once(bucket, &keys::item(row.docno));
     let mut bytes = 0;
     for candidate in candidates {
         if bytes >= bytes_max as u64 {
@@ -414,7 +415,7 @@ impl Plan for Unit {
         let mut runs = Runs::default();
         for (place, indexed) in &dead {
             if let Some(candidate) = self.candidates.get(*place) {
-                runs.add(candidate.row.version, indexed);
+                runs.add(&candidate.row, indexed);
             }
         }
         let rows = dead.iter().map(|(_, indexed)| indexed.entries() + ROWS_OF_ITEM).sum();

@@ -1,29 +1,39 @@
 //! The items that a query looks at, one by one.
+//!
+//! Without an order of its own, a query gets its items in the order in which they were
+//! made, range by range. What its filter names by single values is in that order in the
+//! index. What it names by ranges is not: there numbers are listed and sorted if they are
+//! few, and if they are many, all items are gone through in order, which meets one of
+//! them soon. Nobody knows beforehand how many they are, so both are tried in turns, each
+//! for about as long as the other was: lists of four times as many at each turn, and in
+//! between the items that come next. The next page goes on with what this one found out.
 
 use std::collections::VecDeque;
 
 use dayfly_model::Result;
 use dayfly_sql::run::{After, Program, Steps};
-use dayfly_storage::{Bucket, Direction, Error, KeyRange, Pair};
+use dayfly_storage::Bucket;
 
-use super::choose::{Way, entry_range};
+use super::choose::Way;
 use super::numbers::{Set, Stream};
 use super::ordered::Ordered;
-use super::token::{Position, bad_token, index_gone};
-use crate::index::walk::{Entries, Entry, EntryRange, Looked};
-use crate::keys::{self, ItemKey};
-use crate::liveness::Liveness;
-use crate::record::{Record, Seen};
+use super::token::{Position, Tried, bad_token};
+use crate::creation::{ITEM_STEPS, InOrder};
+use crate::index::walk::{Entries, Entry, Looked};
+use crate::parts::Segment;
+use crate::record::{self, Record};
 use crate::reply::storage_failed;
 use crate::scope::Opened;
+use crate::settings::QueryLimits;
 
-/// How many keys are read at once, to begin with and at most.
-const CHUNK_MIN: usize = 16;
-const CHUNK_MAX: usize = 512;
+/// How many items are read at once, at most.
+const READ_MAX: usize = 64;
 
-/// How many steps it is to read a key with its item, and to find the item of an entry.
-const KEY_STEPS: u64 = 2;
-const ITEM_STEPS: u64 = 10;
+/// A list is so many times as long as the one that was tried before.
+const LIST_FACTOR: usize = 4;
+
+/// An item that is read in order is worth so many numbers of a list.
+const ITEM_NUMBERS: usize = 4;
 
 /// What a query is carried out on.
 #[derive(Clone, Copy)]
@@ -37,6 +47,8 @@ pub(super) struct Within<'a> {
 pub(super) struct Found {
     pub(super) record: Record,
     pub(super) bucket: Bucket,
+    /// The rank of its range, if items come range by range.
+    pub(super) rank: Option<u64>,
     /// Where it stands.
     pub(super) at: Position,
     /// `false`: the item in which the last page stopped is gone, so this one gives all
@@ -47,63 +59,30 @@ pub(super) struct Found {
 /// The items on a way.
 pub(super) enum Access<'a> {
     Nothing,
-    Scan(Scan<'a>),
-    Walk(Walk<'a>),
-    Numbers(NumberWalk<'a>),
+    Items(ItemWalk<'a>),
     Ordered(Ordered<'a>),
 }
 
-/// The ranges of keys that are meant, bucket by bucket, in their order.
-pub(super) type Segments = Vec<(Bucket, Scope)>;
-
-/// Ranges of the keys of items, in their order.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Scope(pub(super) Vec<KeyRange>);
-
-impl Scope {
-    /// Whether all items of the bucket are meant.
-    pub(super) fn is_whole(&self) -> bool {
-        let all = keys::items();
-        self.0.iter().any(|range| range.start <= all.start && all.end <= range.end)
-    }
-
-    /// Whether an item is meant.
-    pub(super) fn contains(&self, item: &ItemKey) -> bool {
-        self.0.iter().any(|range| range.contains(item.record()))
-    }
-}
-
 impl<'a> Access<'a> {
-    /// Goes a way through some ranges of keys, from where a page ended.
+    /// Goes a way through some segments, from where a page ended. `wanted`: about how many
+    /// items are asked for.
     pub(super) fn open(
         within: Within<'a>,
         way: &Way,
-        mut segments: Segments,
+        segments: Vec<Segment>,
         start: &Position,
         after: Option<&After>,
+        wanted: usize,
     ) -> Result<Access<'a>> {
-        if let Some(bucket) = start.bucket() {
-            segments.retain(|(candidate, _)| *candidate >= bucket);
-            if segments.first().is_none_or(|(first, _)| *first != bucket) {
-                return Err(bad_token());
+        let set = match way {
+            Way::Nothing => return Ok(Access::Nothing),
+            Way::Ordered(route) => {
+                return Ordered::new(within, segments, route, after, wanted).map(Access::Ordered);
             }
-        }
-        Ok(match way {
-            Way::Nothing => Access::Nothing,
-            Way::Scan(_) => Access::Scan(Scan::new(within, segments, start)?),
-            Way::Walk(span) => Access::Walk(Walk::new(within, segments, entry_range(span), start)?),
-            Way::Numbers(set) => {
-                match NumberWalk::new(within, segments.clone(), set, start)? {
-                    Some(numbers) => Access::Numbers(numbers),
-                    // The alternatives name too many items to be listed.
-                    None if *start == Position::Start => {
-                        Access::Scan(Scan::new(within, segments, start)?)
-                    }
-                    None => return Err(index_gone()),
-                }
-            }
-            Way::Ordered(route) => Access::Ordered(Ordered::new(within, segments, route, after)?),
-        })
+            Way::Scan(_) => None,
+            Way::Numbers(set) => Some(set.clone()),
+        };
+        ItemWalk::new(within, set, segments, start, wanted).map(Access::Items)
     }
 
     /// Whether items come in the order of the query.
@@ -111,18 +90,11 @@ impl<'a> Access<'a> {
         matches!(self, Access::Ordered(_))
     }
 
-    /// Whether all items are read, whatever was meant to be.
-    pub(super) fn is_scan(&self) -> bool {
-        matches!(self, Access::Scan(_))
-    }
-
     /// The next item that is alive.
     pub(super) fn next(&mut self) -> Result<Option<Found>> {
         match self {
             Access::Nothing => Ok(None),
-            Access::Scan(scan) => scan.next(),
-            Access::Walk(walk) => walk.next(),
-            Access::Numbers(numbers) => numbers.next(),
+            Access::Items(items) => items.next(),
             Access::Ordered(ordered) => ordered.next(),
         }
     }
@@ -131,11 +103,15 @@ impl<'a> Access<'a> {
     pub(super) fn looked(&self) -> Looked {
         match self {
             Access::Nothing => Looked::default(),
-            Access::Scan(scan) => scan.looked,
-            Access::Walk(walk) => walk.looked(),
-            Access::Numbers(numbers) => numbers.looked(),
+            Access::Items(items) => items.looked(),
             Access::Ordered(ordered) => ordered.looked(),
         }
+    }
+
+    /// Whether some items were found by going through all of them, because the filter
+    /// names too many to list.
+    pub(super) fn is_scan(&self) -> bool {
+        matches!(self, Access::Items(ItemWalk { tried: Tried::Many(_), .. }))
     }
 }
 
@@ -157,261 +133,230 @@ pub(super) fn next_alive(
     }
 }
 
-/// The item that an entry of the index is about.
+/// The items that entries of the index are about, read at once.
 pub(super) fn load(
     opened: &Opened,
     bucket: Bucket,
-    item: &ItemKey,
-    docno: u64,
+    numbers: &[u64],
     steps: &Steps<'_>,
-) -> Result<Record> {
-    steps.make(ITEM_STEPS)?;
-    let found = opened.snapshot.get(bucket, item.record()).map_err(storage_failed)?;
-    let record = found.map(Record::decode).transpose().map_err(storage_failed)?;
-    record.filter(|record| record.docno == docno).ok_or_else(|| {
-        storage_failed(Error::Corrupt("an entry of the index without its item".to_owned()))
-    })
+) -> Result<Vec<Record>> {
+    steps.make(ITEM_STEPS * numbers.len() as u64)?;
+    record::named(&*opened.snapshot, bucket, numbers).map_err(storage_failed)
 }
 
-/// All items, in the order of their keys.
-pub(super) struct Scan<'a> {
+/// Items in the order in which they were made.
+pub(super) struct ItemWalk<'a> {
     within: Within<'a>,
-    /// What is still to be read.
-    segments: VecDeque<(Bucket, KeyRange)>,
-    liveness: Option<Liveness>,
-    read: VecDeque<Pair>,
-    chunk: usize,
-    looked: Looked,
-    /// The key with which the page before ended.
-    resumes: Option<Vec<u8>>,
-}
-
-impl<'a> Scan<'a> {
-    fn new(within: Within<'a>, segments: Segments, start: &Position) -> Result<Self> {
-        let mut segments: VecDeque<(Bucket, KeyRange)> = segments
-            .into_iter()
-            .flat_map(|(bucket, scope)| scope.0.into_iter().map(move |range| (bucket, range)))
-            .collect();
-        let mut resumes = None;
-        match start {
-            Position::Start => {}
-            Position::Item(bucket, key) => {
-                segments.retain(|(candidate, range)| candidate > bucket || range.end > *key);
-                match segments.front_mut() {
-                    Some((first, range)) if first == bucket && range.contains(key) => {
-                        range.start.clone_from(key);
-                    }
-                    _ => return Err(bad_token()),
-                }
-                resumes = Some(key.clone());
-            }
-            _ => return Err(bad_token()),
-        }
-        let (read, looked) = (VecDeque::new(), Looked::default());
-        Ok(Scan { within, segments, liveness: None, read, chunk: CHUNK_MIN, looked, resumes })
-    }
-
-    fn next(&mut self) -> Result<Option<Found>> {
-        loop {
-            let Some((key, value)) = self.read.pop_front() else {
-                if self.fetch()? {
-                    continue;
-                }
-                return Ok(None);
-            };
-            self.looked.keys += 1;
-            self.within.steps.make(KEY_STEPS)?;
-            let (Some((bucket, _)), Some(liveness)) = (self.segments.front(), self.liveness) else {
-                return Ok(None);
-            };
-            let bucket = *bucket;
-            let resumed = self.resumes.as_ref().is_none_or(|resumes| *resumes == key);
-            if let Seen::Alive(record) = Seen::of(value, &liveness).map_err(storage_failed)? {
-                self.resumes = None;
-                let at = Position::Item(bucket, key.to_vec());
-                return Ok(Some(Found { record, bucket, at, resumed }));
-            }
-            self.looked.dead += 1;
-        }
-    }
-
-    /// Reads on. `false`: there is nothing more.
-    fn fetch(&mut self) -> Result<bool> {
-        while let Some((bucket, range)) = self.segments.front_mut() {
-            let opened = self.within.opened;
-            let snapshot = &*opened.snapshot;
-            if self.liveness.is_none() {
-                let liveness = Liveness::of(&snapshot.head(*bucket), opened.now());
-                self.liveness = Some(liveness.map_err(storage_failed)?);
-            }
-            let pairs = snapshot
-                .scan(*bucket, range, Direction::Forward, self.chunk)
-                .map_err(storage_failed)?;
-            self.chunk = (self.chunk * 2).min(CHUNK_MAX);
-            if let Some((last, _)) = pairs.last() {
-                range.go_behind(last);
-                self.read = pairs.into();
-                return Ok(true);
-            }
-            self.segments.pop_front();
-            self.liveness = None;
-        }
-        Ok(false)
-    }
-}
-
-/// The items of a range of entries, bucket by bucket, in the order of the
-/// entries.
-pub(super) struct Walk<'a> {
-    within: Within<'a>,
-    entry_range: EntryRange,
-    segments: VecDeque<(Bucket, Scope)>,
-    entries: Option<Entries<'a>>,
-    read: VecDeque<Entry>,
-    chunk: usize,
-    looked: Looked,
-    /// The entry with which the page before ended.
-    resumes: Option<(Vec<u8>, u64)>,
-}
-
-impl<'a> Walk<'a> {
-    fn new(
-        within: Within<'a>,
-        segments: Segments,
-        entry_range: EntryRange,
-        start: &Position,
-    ) -> Result<Self> {
-        let mut walk = Walk {
-            within,
-            entry_range,
-            segments: segments.into(),
-            entries: None,
-            read: VecDeque::new(),
-            chunk: CHUNK_MIN,
-            looked: Looked::default(),
-            resumes: None,
-        };
-        match start {
-            Position::Start => {}
-            Position::Entry { bucket, path, value, docno } if *path == walk.entry_range.path => {
-                let entries = walk.entries_of(*bucket)?;
-                // The entry itself is meant, or the next one after where it was.
-                walk.entries = Some(match docno.checked_sub(1) {
-                    Some(before) => entries.after(&walk.entry_range, value, before),
-                    None => entries,
-                });
-                walk.resumes = Some((value.clone(), *docno));
-            }
-            _ => return Err(bad_token()),
-        }
-        Ok(walk)
-    }
-
-    fn entries_of(&self, bucket: Bucket) -> Result<Entries<'a>> {
-        self.within.opened.entries(bucket, &self.entry_range, Direction::Forward)
-    }
-
-    fn looked(&self) -> Looked {
-        let here = self.entries.as_ref().map(|entries| entries.looked);
-        [self.looked].into_iter().chain(here).sum()
-    }
-
-    fn next(&mut self) -> Result<Option<Found>> {
-        while let Some((bucket, scope)) = self.segments.front().cloned() {
-            let Some(entry) = self.read.pop_front() else {
-                self.fetch(bucket)?;
-                continue;
-            };
-            if !scope.contains(&entry.item) {
-                continue;
-            }
-            let here = (entry.value.to_vec(), entry.docno);
-            let resumed = self.resumes.take().is_none_or(|resumes| resumes == here);
-            let Within { opened, steps, .. } = self.within;
-            let record = load(opened, bucket, &entry.item, entry.docno, steps)?;
-            let (path, (value, docno)) = (self.entry_range.path, here);
-            let at = Position::Entry { bucket, path, value, docno };
-            return Ok(Some(Found { record, bucket, at, resumed }));
-        }
-        Ok(None)
-    }
-
-    /// Reads on, or goes to the next bucket.
-    fn fetch(&mut self, bucket: Bucket) -> Result<()> {
-        let mut entries = match self.entries.take() {
-            Some(entries) => entries,
-            None => self.entries_of(bucket)?,
-        };
-        let page = next_alive(&mut entries, self.chunk, self.within.steps)?;
-        self.chunk = (self.chunk * 2).min(CHUNK_MAX);
-        if page.is_empty() {
-            self.looked += entries.looked;
-            self.segments.pop_front();
-        } else {
-            self.read = page.into();
-            self.entries = Some(entries);
-        }
-        Ok(())
-    }
-}
-
-/// The items of a set, bucket by bucket, in the order of their numbers.
-pub(super) struct NumberWalk<'a> {
-    within: Within<'a>,
-    streams: VecDeque<(Bucket, Scope, Stream<'a>)>,
+    /// Those that the filter names; `None`: all.
+    set: Option<Set>,
+    segments: VecDeque<Segment>,
+    /// What the first segment is read from.
+    source: Option<ItemSource<'a>>,
+    /// From which number on.
     next: u64,
+    tried: Tried,
+    /// About how many items are still asked for.
+    wanted: usize,
+    /// What was looked at in sources that are done.
     looked: Looked,
     /// The number with which the page before ended.
     resumes: Option<u64>,
 }
 
-impl<'a> NumberWalk<'a> {
+enum ItemSource<'a> {
+    /// What the filter names.
+    Named(Stream<'a>, VecDeque<Record>),
+    /// All items; with an end, a longer list is tried when so many were met.
+    All(InOrder<'a>, Option<u64>),
+}
+
+impl<'a> ItemWalk<'a> {
     fn new(
         within: Within<'a>,
-        segments: Segments,
-        set: &Set,
+        set: Option<Set>,
+        segments: Vec<Segment>,
         start: &Position,
-    ) -> Result<Option<Self>> {
-        let mut streams = VecDeque::new();
-        let mut looked = Looked::default();
-        for (bucket, scope) in segments {
-            match Stream::open(set, within, (bucket, &scope), &mut looked)? {
-                Some(stream) => streams.push_back((bucket, scope, stream)),
-                None => return Ok(None),
-            }
-        }
-        let resumes = match start {
-            Position::Start => None,
-            Position::Number(_, docno) => Some(*docno),
-            Position::Item(..) | Position::Entry { .. } => return Err(bad_token()),
+        wanted: usize,
+    ) -> Result<ItemWalk<'a>> {
+        let mut walk = ItemWalk {
+            within,
+            set,
+            segments: segments.into(),
+            source: None,
+            next: 0,
+            tried: Tried::Nothing,
+            wanted,
+            looked: Looked::default(),
+            resumes: None,
         };
-        let next = resumes.unwrap_or(0);
-        Ok(Some(NumberWalk { within, streams, next, looked, resumes }))
+        if let Position::Item { range, mark, docno, tried } = start {
+            let first = walk.segments.iter().position(|segment| segment.range == *range);
+            walk.segments.drain(..first.ok_or_else(bad_token)?);
+            if walk.segments.front().is_some_and(|segment| segment.mark != *mark) {
+                return Err(bad_token());
+            }
+            (walk.next, walk.tried, walk.resumes) = (*docno, *tried, Some(*docno));
+        }
+        Ok(walk)
     }
 
     fn looked(&self) -> Looked {
-        let streams = self.streams.iter().map(|(_, _, stream)| stream.looked());
-        [self.looked].into_iter().chain(streams).sum()
+        let here = self.source.as_ref().map(ItemSource::looked);
+        [self.looked].into_iter().chain(here).sum()
     }
 
     fn next(&mut self) -> Result<Option<Found>> {
-        while let Some((bucket, scope, stream)) = self.streams.front_mut() {
-            let Some(hit) = stream.seek(self.next)? else {
-                self.looked += stream.looked();
-                self.streams.pop_front();
-                self.next = 0;
+        while let Some(segment) = self.segments.front() {
+            let Segment { range, rank, mark, bucket, .. } = *segment;
+            let Some(source) = &mut self.source else {
+                self.source = Some(self.open()?);
                 continue;
             };
-            self.next = hit.docno + 1;
-            if scope.contains(&hit.item) {
-                let bucket = *bucket;
-                let resumed = self.resumes.take().is_none_or(|resumes| resumes == hit.docno);
-                let Within { opened, steps, .. } = self.within;
-                let record = load(opened, bucket, &hit.item, hit.docno, steps)?;
-                let at = Position::Number(bucket, hit.docno);
-                return Ok(Some(Found { record, bucket, at, resumed }));
+            if let Some(record) = source.pop() {
+                let (docno, tried) = (record.docno, self.tried);
+                self.next = docno + 1;
+                self.wanted = self.wanted.saturating_sub(1);
+                let resumed = self.resumes.take().is_none_or(|resumes| resumes == docno);
+                let at = Position::Item { range, mark, docno, tried };
+                return Ok(Some(Found { record, bucket, rank: Some(rank), at, resumed }));
+            }
+            if source.is_tired() {
+                self.close();
+                self.source = Some(self.list()?);
+            } else if !source.fetch(self.within, bucket, self.next, self.wanted)? {
+                self.close();
+                self.segments.pop_front();
+                self.next = 0;
             }
         }
         Ok(None)
+    }
+
+    /// Is done with a source.
+    fn close(&mut self) {
+        if let Some(source) = self.source.take() {
+            self.looked += source.looked();
+            if let ItemSource::All(items, _) = source {
+                self.next = items.from();
+            }
+        }
+    }
+
+    /// What the first segment is read from.
+    fn open(&mut self) -> Result<ItemSource<'a>> {
+        match (&self.set, self.tried) {
+            (None, _) => self.all(None),
+            (Some(set), _) if !set.has_ranges() => {
+                let stream = self.stream(usize::MAX)?;
+                // Without ranges nothing is listed.
+                stream.map_or_else(|| self.all(None), |stream| Ok(named(stream)))
+            }
+            (Some(_), Tried::Many(level)) => self.all(self.patience(level)),
+            (Some(_), Tried::Nothing | Tried::Listed(_)) => self.list(),
+        }
+    }
+
+    /// Lists what the filter names, if it is not too much.
+    fn list(&mut self) -> Result<ItemSource<'a>> {
+        let (Tried::Listed(level) | Tried::Many(level)) = self.tried else {
+            self.tried = Tried::Listed(0);
+            return self.list();
+        };
+        if let Some(stream) = self.stream(self.limits().listed(level))? {
+            self.tried = Tried::Listed(level);
+            return Ok(named(stream));
+        }
+        self.tried = Tried::Many(level.saturating_add(1));
+        self.all(self.patience(level.saturating_add(1)))
+    }
+
+    fn stream(&mut self, most: usize) -> Result<Option<Stream<'a>>> {
+        match (&self.set, self.segments.front()) {
+            (Some(set), Some(segment)) => {
+                Stream::open(set, self.within, segment, (self.next, most), &mut self.looked)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn all(&self, until: Option<u64>) -> Result<ItemSource<'a>> {
+        let Within { opened, steps, .. } = self.within;
+        let Some(segment) = self.segments.front() else { return Err(bad_token()) };
+        let items = InOrder::new(opened, segment, self.next, &|made| steps.make(made))?;
+        Ok(ItemSource::All(items, until))
+    }
+
+    /// How many items are worth to be read before a list of this level is tried; `None`:
+    /// it would be too long.
+    fn patience(&self, level: u8) -> Option<u64> {
+        let limits = self.limits();
+        let before = limits.listed(level.saturating_sub(1));
+        (before < limits.listed(level)).then_some((before / ITEM_NUMBERS) as u64)
+    }
+
+    fn limits(&self) -> &QueryLimits {
+        &self.within.opened.limits
+    }
+}
+
+fn named(stream: Stream<'_>) -> ItemSource<'_> {
+    ItemSource::Named(stream, VecDeque::new())
+}
+
+impl QueryLimits {
+    /// How many numbers are listed at a level.
+    fn listed(&self, level: u8) -> usize {
+        let (first, most) = self.listed_items;
+        let factor = LIST_FACTOR.checked_pow(level.into()).unwrap_or(usize::MAX);
+        first.saturating_mul(factor).min(most)
+    }
+}
+
+impl ItemSource<'_> {
+    fn looked(&self) -> Looked {
+        match self {
+            ItemSource::Named(stream, _) => stream.looked(),
+            ItemSource::All(items, _) => items.looked(),
+        }
+    }
+
+    fn pop(&mut self) -> Option<Record> {
+        match self {
+            ItemSource::Named(_, read) => read.pop_front(),
+            ItemSource::All(items, _) => items.pop(),
+        }
+    }
+
+    /// Whether so many items were met that a longer list may be better. What is dead does
+    /// not count: a query takes the same way before the purge and after it.
+    fn is_tired(&self) -> bool {
+        let looked = self.looked();
+        matches!(self, ItemSource::All(_, Some(until)) if looked.keys - looked.dead >= *until)
+    }
+
+    /// Reads on. `false`: there is nothing more.
+    fn fetch(
+        &mut self,
+        Within { opened, steps, .. }: Within<'_>,
+        bucket: Bucket,
+        mut next: u64,
+        wanted: usize,
+    ) -> Result<bool> {
+        let (stream, read) = match self {
+            ItemSource::All(items, _) => return items.fetch(wanted, &|made| steps.make(made)),
+            ItemSource::Named(stream, read) => (stream, read),
+        };
+        let most = wanted.clamp(1, READ_MAX);
+        let mut numbers = Vec::with_capacity(most);
+        while numbers.len() < most
+            && let Some(hit) = stream.seek(next)?
+        {
+            next = hit.docno + 1;
+            if hit.is_meant {
+                numbers.push(hit.docno);
+            }
+        }
+        read.extend(load(opened, bucket, &numbers, steps)?);
+        Ok(!read.is_empty())
     }
 }

@@ -5,15 +5,16 @@
 //! | nothing that an index knows     | reading all of them                        |
 //! | one value, or several           | the entries of those values, intersected   |
 //! |                                 | for AND and united for OR                  |
-//! | a range                         | the entries of that range, in their order  |
+//! | a range                         | the entries of that range, put in order,   |
+//! |                                 | or all of them in turns (`access.rs`)      |
 //!
 //! Of several ranges the one counts that says most of those in an index. What the
 //! partition of a query says already is not sought (`said.rs`), and where there are
 //! few items (`few.rs`), all of them are read.
 //!
 //! The entries of a value are those of all partitions. So within one partition they
-//! are taken together with those of its key, and a range is walked only if it has
-//! fewer entries than the partition has items; otherwise the partition is read.
+//! are taken together with the rows of its order. All of these ways have one order, and
+//! a page may take another one than the page before.
 //!
 //! With ORDER BY, the entries of the path that is sorted by give the order,
 //! unless the filter leaves so few items that sorting them costs less.
@@ -25,14 +26,13 @@ use dayfly_model::json::Path;
 use dayfly_sql::run::{IndexStep, OrderKey, Program, Sieve, Steps, Style, ValueSpan};
 use dayfly_storage::{Direction, KeyRange};
 
-use super::access::Segments;
 use super::needs::fits;
 use super::numbers::Set;
 use super::said::Said;
-use super::token::{Position, index_gone};
 use crate::index::Index;
 use crate::index::walk::{self, EntryRange};
 use crate::keys::EntryKind;
+use crate::parts::Segment;
 use crate::reply::storage_failed;
 use crate::scope::Opened;
 
@@ -43,8 +43,6 @@ pub(super) enum Way {
     Nothing,
     /// All items.
     Scan(Why),
-    /// The entries of a range.
-    Walk(ValueSpan),
     /// Some values.
     Numbers(Set),
     /// In the order that is asked for.
@@ -56,14 +54,10 @@ pub(super) enum Way {
 pub(super) enum Why {
     /// They are few.
     Few,
-    /// The page before did.
-    Resumed,
     /// The filter says nothing of values.
     NothingToSeek,
     /// The filter says nothing of values that the partition does not say.
     Partition,
-    /// The partition has fewer items than the filter has entries.
-    Shorter,
     /// What the filter asks for is in no index, or only in a part of it.
     NotIndexed,
 }
@@ -82,27 +76,17 @@ pub(super) struct Route {
     pub(super) composite: Option<Composite>,
 }
 
-/// Chooses the way of a query over some ranges of keys. A page that goes on from
-/// a place takes the way on which that place is, although there may be more or
-/// fewer items by now.
+/// Chooses the way of a query over some segments.
 pub(super) fn choose(
     chooser: &Chooser<'_>,
     program: &Program,
-    segments: &Segments,
-    at: &Position,
+    segments: &[Segment],
 ) -> Result<Way> {
     let sieve = program.sieve();
     if sieve == Sieve::Nothing {
         return Ok(Way::Nothing);
     }
-    let sought = chooser.said.without(&sieve);
-    match at {
-        Position::Item(..) => return Ok(Way::Scan(Why::Resumed)),
-        Position::Start => {}
-        Position::Entry { path, .. } => return chooser.walk(&sieve, *path),
-        Position::Number(..) => return chooser.numbers(&[&sought, &sieve]),
-    }
-    let by_filter = chooser.by_filter(&sought)?;
+    let by_filter = chooser.by_filter(&chooser.said.without(&sieve))?;
     let is_sorted = program.style() == Style::Sort;
     if matches!(by_filter, Way::Scan(_)) && !is_sorted {
         return Ok(by_filter);
@@ -116,7 +100,7 @@ pub(super) fn choose(
     {
         return Ok(Way::Ordered(route));
     }
-    chooser.within(by_filter, segments)
+    Ok(by_filter)
 }
 
 /// What there is to choose from.
@@ -134,11 +118,7 @@ impl Chooser<'_> {
             return Ok(Way::Numbers(set));
         }
         match self.best(sieve)? {
-            // An item may have several values in the range, and is wanted once.
-            Some(span) if span.path.contains(&IndexStep::Items) => {
-                Ok(Way::Numbers(Set::Range(span.clone())))
-            }
-            Some(span) => Ok(Way::Walk(span.clone())),
+            Some(span) => Ok(Way::Numbers(Set::Range(span.clone()))),
             None if *sieve == Sieve::All && self.said.is_anything() => {
                 Ok(Way::Scan(Why::Partition))
             }
@@ -155,61 +135,6 @@ impl Chooser<'_> {
         for span in spans.into_iter().rev() {
             if self.is_indexed(&span.path)? {
                 return Ok(Some(span));
-            }
-        }
-        Ok(None)
-    }
-
-    /// The way along the entries of a range, for a page that goes on there. Another
-    /// range may say more by now, but its entries have another order.
-    fn walk(&self, sieve: &Sieve, path: u64) -> Result<Way> {
-        match spans(sieve).into_iter().find(|span| number(&span.path) == path) {
-            Some(span) if self.is_indexed(&span.path)? => Ok(Way::Walk(span.clone())),
-            _ => Err(index_gone()),
-        }
-    }
-
-    /// The way along the numbers of items, for a page that goes on there. All sets
-    /// have one order, so any will do.
-    fn numbers(&self, sieves: &[&Sieve]) -> Result<Way> {
-        for sieve in sieves {
-            if let Way::Numbers(set) = self.by_filter(sieve)? {
-                return self.set_within(set).map(Way::Numbers);
-            }
-        }
-        Err(index_gone())
-    }
-
-    /// The way by a filter, within the partition that is meant.
-    fn within(&self, way: Way, segments: &Segments) -> Result<Way> {
-        let range = match &way {
-            Way::Walk(span) | Way::Numbers(Set::Range(span)) => Some(span),
-            _ => None,
-        };
-        if let Some(range) = range
-            && self.is_shorter(range, segments)?
-        {
-            return Ok(Way::Scan(Why::Shorter));
-        }
-        match way {
-            Way::Numbers(set) => self.set_within(set).map(Way::Numbers),
-            way => Ok(way),
-        }
-    }
-
-    /// A set with the entries of the partition's key to leap by, if it has any.
-    fn set_within(&self, set: Set) -> Result<Set> {
-        Ok(match self.key()? {
-            Some(key) => Set::Within(Box::new(set), key.clone()),
-            None => set,
-        })
-    }
-
-    /// The value of the partition's key that is indexed; of a hierarchy's the last.
-    pub(super) fn key(&self) -> Result<Option<&ValueSpan>> {
-        for value in self.said.values().iter().rev() {
-            if self.is_indexed(&value.path)? {
-                return Ok(Some(value));
             }
         }
         Ok(None)

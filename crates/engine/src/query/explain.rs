@@ -88,7 +88,7 @@ fn access(ran: &Ran) -> Value {
             Told::new("known", reason)
         }
         Taken::Way(Way::Numbers(_), true) => {
-            let reason = "The alternatives of the filter name too many items, so all are read.";
+            let reason = "The filter names too many items to put them in order, so all are read.";
             Told::new("scan", reason)
         }
         Taken::Way(way, _) => Told::of(way),
@@ -116,10 +116,9 @@ impl Told {
         match way {
             Way::Nothing => Told::new("nothing", "The filter is true of no item."),
             Way::Scan(why) => Told::new("scan", reason(*why)),
-            Way::Walk(span) => Told {
+            Way::Numbers(Set::Range(span)) => Told {
                 indexes: vec![index(span)],
                 condition: Some(span.to_string()),
-                direction: Some("ascending"),
                 ..Told::new("range", "The entries of this range lead to the items.")
             },
             Way::Numbers(set) => {
@@ -149,8 +148,6 @@ fn reason(why: Why) -> &'static str {
         Why::Few => "There are so few items that all are read.",
         Why::NothingToSeek => "The filter has nothing that an index could look up.",
         Why::Partition => "All items of the partition are wanted, for all that an index knows.",
-        Why::Shorter => "The partition has fewer items than the index has entries for the filter.",
-        Why::Resumed => "The page before read all items, and this one goes on.",
         Why::NotIndexed => "What the filter asks for is in no index that can be used now.",
     }
 }
@@ -163,10 +160,6 @@ fn gather(set: &Set, indexes: &mut Vec<(String, Option<String>)>) {
     match set {
         Set::Point(span) | Set::Range(span) => indexes.push(index(span)),
         Set::All(sets) | Set::Any(sets) => sets.iter().for_each(|set| gather(set, indexes)),
-        Set::Within(set, key) => {
-            gather(set, indexes);
-            indexes.push(index(key));
-        }
     }
 }
 
@@ -179,7 +172,6 @@ fn condition(set: &Set) -> String {
         Set::Point(span) | Set::Range(span) => span.to_string(),
         Set::All(sets) => joined(sets, " AND "),
         Set::Any(sets) => joined(sets, " OR "),
-        Set::Within(set, key) => format!("({} AND {key})", condition(set)),
     }
 }
 

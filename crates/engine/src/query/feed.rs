@@ -7,7 +7,7 @@ use dayfly_sql::{Computed, Request};
 use serde_json::Value;
 
 use super::item::Resource;
-use super::token::{self, Position, Seals, Token};
+use super::token::{Position, Seals, Token, Tried};
 use super::{PAGE_BYTES_MAX, alone};
 use crate::operation::{Feed, QueryFeed};
 use crate::reply::{CHARGE_LOOK_RU, Reply, Success};
@@ -62,9 +62,8 @@ fn page(
     let seals = Seals::new(0, &asked.query, &request.query);
     let start = asked.page.continuation.as_deref().map(|text| Token::read(text, seals));
     let (resume, mut next) = match start.transpose()? {
-        Some(Token { resume, at: Position::Item(_, key) }) => (Some(resume), place_of(&key)?),
-        Some(Token { resume, at: Position::Start }) => (Some(resume), 0),
-        Some(_) => return Err(token::bad_token()),
+        Some(Token { resume, at: Position::Item { docno, .. } }) => (Some(resume), docno),
+        Some(Token { resume, .. }) => (Some(resume), 0),
         None => (None, 0),
     };
     let limits = Limits { rows: pages::limit(&asked.page), bytes: PAGE_BYTES_MAX };
@@ -80,15 +79,11 @@ fn page(
                 break;
             }
         }
-        let at = Position::Item(dayfly_storage::Bucket(0), next.to_be_bytes().to_vec());
+        let at = Position::Item { range: 0, mark: 0, docno: next, tried: Tried::Nothing };
         (page.finish()?, at)
     } else {
         alone(page)?
     };
     let continuation = finished.resume.map(|resume| Token { resume, at }.write(seals));
     Ok((finished.rows, finished.count, continuation))
-}
-
-fn place_of(key: &[u8]) -> Result<u64> {
-    key.try_into().map(u64::from_be_bytes).map_err(|_| token::bad_token())
 }

@@ -10,13 +10,12 @@ use dayfly_model::{Result, Timestamp};
 use dayfly_sql::run::{Sieve, ValueSpan};
 use dayfly_storage::{Bucket, Direction};
 
-use super::access::{Scope, Segments};
 use super::choose::{Chooser, entry_range};
 use super::numbers::Set;
 use crate::head::State;
-use crate::liveness::Liveness;
+use crate::index::walk::EntryRange;
 use crate::lives::{Class, Lives};
-use crate::record::Seen;
+use crate::parts::{Scope, Segment};
 use crate::reply::storage_failed;
 use crate::settings::QueryLimits;
 
@@ -44,10 +43,10 @@ impl MetCount {
 
 impl Chooser<'_> {
     /// Whether there are few items to look at.
-    pub(super) fn is_small(&self, segments: &Segments) -> Result<bool> {
+    pub(super) fn is_small(&self, segments: &[Segment]) -> Result<bool> {
         let mut met = MetCount::default();
-        for (bucket, scope) in segments {
-            if scope.is_whole() {
+        for Segment { bucket, scope, .. } in segments {
+            if *scope == Scope::Whole {
                 self.meet_all(*bucket, &mut met)?;
             } else {
                 self.meet_some(*bucket, scope, &mut met)?;
@@ -85,32 +84,21 @@ impl Chooser<'_> {
         Ok(())
     }
 
-    /// The items of some ranges, until they are not few.
+    /// The items of some partitions, until they are not few.
     fn meet_some(&self, bucket: Bucket, scope: &Scope, met: &mut MetCount) -> Result<()> {
-        let snapshot = &*self.opened.snapshot;
-        let liveness = Liveness::of(&snapshot.head(bucket), self.opened.now());
-        let liveness = liveness.map_err(storage_failed)?;
         // One more than are few.
         let chunk = usize::try_from(self.opened.limits.few_items + 1).unwrap_or(usize::MAX);
-        for range in &scope.0 {
-            let mut range = range.clone();
-            loop {
-                let pairs = snapshot
-                    .scan(bucket, &range, Direction::Forward, chunk)
-                    .map_err(storage_failed)?;
-                let is_end = pairs.len() < chunk;
-                for (key, value) in pairs {
-                    match Seen::of(value, &liveness).map_err(storage_failed)? {
-                        Seen::Alive(_) => met.alive += 1,
-                        Seen::Dead(_) | Seen::Absent => met.dead += 1,
-                    }
-                    range.go_behind(&key);
-                }
+        for range in scope.ranges() {
+            let range = EntryRange::of_partitions(range);
+            let mut entries = self.opened.entries(bucket, &range, Direction::Forward)?;
+            let mut dead = 0;
+            while let Some(page) = entries.page(chunk).map_err(storage_failed)? {
+                self.steps.make(1 + page.len() as u64)?;
+                met.alive += page.len() as u64;
+                met.dead += entries.looked.dead - dead;
+                dead = entries.looked.dead;
                 if !met.is_few(&self.opened.limits) {
                     return Ok(());
-                }
-                if is_end {
-                    break;
                 }
             }
         }
@@ -119,32 +107,16 @@ impl Chooser<'_> {
 
     /// Whether a filter leaves so few items that they are best sorted in memory.
     /// The partition may have few, whatever else is sought in it.
-    pub(super) fn is_selective(&self, sieve: &Sieve, segments: &Segments) -> Result<bool> {
+    pub(super) fn is_selective(&self, sieve: &Sieve, segments: &[Segment]) -> Result<bool> {
         match self.set(&self.said.with(sieve), false)? {
             Some(set) => Ok(self.count(&set, segments, self.opened.limits.sorted_items)?.is_some()),
             None => Ok(false),
         }
     }
 
-    /// Whether the partition that is meant has fewer items than a range has entries.
-    /// True also if both have more than the last probe counts: then the partition is
-    /// read, because its size is bounded and the range's is not.
-    pub(super) fn is_shorter(&self, range: &ValueSpan, segments: &Segments) -> Result<bool> {
-        let Some(key) = self.key()? else { return Ok(false) };
-        for limit in self.opened.limits.probes {
-            if self.count_of(range, segments, limit)?.is_some() {
-                return Ok(false);
-            }
-            if self.count_of(key, segments, limit)?.is_some() {
-                break;
-            }
-        }
-        Ok(true)
-    }
-
     /// How many items a set names at most; `None`: not less than `limit`, or there
     /// are ranges in it.
-    fn count(&self, set: &Set, segments: &Segments, limit: usize) -> Result<Option<usize>> {
+    fn count(&self, set: &Set, segments: &[Segment], limit: usize) -> Result<Option<usize>> {
         match set {
             Set::Point(span) => self.count_of(span, segments, limit),
             Set::Range(_) => Ok(None),
@@ -167,7 +139,6 @@ impl Chooser<'_> {
                 }
                 Ok(Some(sum))
             }
-            Set::Within(set, _) => self.count(set, segments, limit),
         }
     }
 
@@ -176,13 +147,13 @@ impl Chooser<'_> {
     fn count_of(
         &self,
         span: &ValueSpan,
-        segments: &Segments,
+        segments: &[Segment],
         limit: usize,
     ) -> Result<Option<usize>> {
         let entry_range = entry_range(span);
         let looked_max = (limit * LOOKED_FACTOR) as u64;
         let mut count = 0;
-        for (bucket, _) in segments {
+        for Segment { bucket, .. } in segments {
             let mut entries = self.opened.entries(*bucket, &entry_range, Direction::Forward)?;
             while let Some(page) = entries.page(limit.min(PAGE)).map_err(storage_failed)? {
                 self.steps.make(1 + page.len() as u64)?;

@@ -3,7 +3,7 @@
 //! | query                                | answered by                           |
 //! |--------------------------------------|---------------------------------------|
 //! | COUNT(1), no filter                  | the life histogram                    |
-//! | COUNT(1), no filter, one partition   | counting the entries of its key       |
+//! | COUNT(1), no filter, one partition   | counting the rows of its order        |
 //! | COUNT(1), a filter that is one span  | counting the entries of the span      |
 //! | COUNT(c.a)                           | counting the entries of the path      |
 //! | MIN(c.a), MAX(c.a), no filter or a   | the first and last entries; the query |
@@ -14,18 +14,17 @@
 
 use dayfly_model::Result;
 use dayfly_model::indexing::rules::VALUE_BYTES_MAX;
-use dayfly_model::partition_key::Component;
 use dayfly_model::value::{Type, Value, order};
 use dayfly_sql::run::{Fact, Finished, IndexStep, Page, Program, Sieve, ValueSpan};
-use dayfly_storage::{Bucket, Direction, KeyRange};
+use dayfly_storage::{Bucket, Direction};
 
-use super::access::{Segments, load, next_alive};
+use super::access::{load, next_alive};
 use super::choose::{Chooser, entry_range, number};
 use super::item::Row;
 use crate::index::walk::{Entries, Entry, EntryRange};
 use crate::keys::EntryKind;
 use crate::operation::Part;
-use crate::parts::segments;
+use crate::parts::{Scope, Segment, segments};
 use crate::reply::QueryFigures;
 use crate::standing;
 
@@ -43,7 +42,7 @@ pub(super) fn answer(
     chooser: &Chooser<'_>,
     program: &Program,
     part: &Part,
-    segments: &Segments,
+    segments: &[Segment],
     mut page: Page<'_>,
     figures: &mut QueryFigures,
 ) -> Result<Option<Finished>> {
@@ -55,11 +54,12 @@ pub(super) fn answer(
     }
     let Some(items) = knower.extremes(&facts, figures)? else { return Ok(None) };
     for (bucket, entry) in items {
-        let record = load(chooser.opened, bucket, &entry.item, entry.docno, chooser.steps)?;
-        figures.items += 1;
-        figures.item_bytes += record.bytes();
-        let row = Row::new(&record, &chooser.opened.container)?;
-        page.add(&row, (bucket.0, record.docno))?;
+        for record in load(chooser.opened, bucket, &[entry.docno], chooser.steps)? {
+            figures.items += 1;
+            figures.item_bytes += record.bytes();
+            let row = Row::new(&record, &chooser.opened.container)?;
+            page.add(&row, (bucket.0, record.docno))?;
+        }
     }
     page.finish().map(Some)
 }
@@ -91,7 +91,7 @@ fn filter_of(program: &Program) -> Filter {
 struct Knower<'a, 'c> {
     chooser: &'a Chooser<'c>,
     part: &'a Part,
-    segments: &'a Segments,
+    segments: &'a [Segment],
     filter: Filter,
 }
 
@@ -118,7 +118,7 @@ impl Knower<'_, '_> {
         let entry_range = match (path, self.span()) {
             (None, None) => match self.living()? {
                 Some(count) => return Ok(Some(count)),
-                None => return self.in_partition(figures),
+                None => return self.in_partitions(figures).map(Some),
             },
             (None, Some(span)) => self.chooser.indexed(span)?,
             (Some(path), Some(span)) if path == span.path => self.chooser.indexed(span)?,
@@ -126,68 +126,57 @@ impl Knower<'_, '_> {
             (Some(path), None) => self.whole(path)?,
         };
         match entry_range {
-            Some(entry_range) => self.entries_meant(&entry_range, u64::MAX, figures),
+            Some(entry_range) => self.entries_meant(&entry_range, figures).map(Some),
             None => Ok(None),
         }
     }
 
-    /// How many entries of a range are of items that are meant. `None`: there are
-    /// more than so many others among them.
-    fn entries_meant(
-        &self,
-        entry_range: &EntryRange,
-        others_max: u64,
-        figures: &mut QueryFigures,
-    ) -> Result<Option<u64>> {
-        let (mut count, mut others) = (0, 0);
-        for (bucket, scope) in self.segments {
-            let mut entries = self.entries(*bucket, entry_range, Direction::Forward)?;
-            while others <= others_max {
-                let page = next_alive(&mut entries, CHUNK, self.chooser.steps)?;
-                if page.is_empty() {
-                    break;
-                }
-                let meant = page.iter().filter(|entry| scope.contains(&entry.item)).count() as u64;
-                count += meant;
-                others += page.len() as u64 - meant;
-            }
-            figures.entries += entries.looked.keys;
-            figures.dead += entries.looked.dead;
+    /// How many entries of a range are of items that are meant.
+    fn entries_meant(&self, entry_range: &EntryRange, figures: &mut QueryFigures) -> Result<u64> {
+        let mut count = 0;
+        for Segment { bucket, scope, .. } in self.segments {
+            count += self.count_in(*bucket, scope, entry_range, figures)?;
         }
-        Ok((others <= others_max).then_some(count))
+        Ok(count)
     }
 
-    /// How many items are alive in the one partition that is meant. Each of them has
-    /// an entry with its key; of a key with several components the last one tells
-    /// most partitions apart.
-    fn in_partition(&self, figures: &mut QueryFigures) -> Result<Option<u64>> {
-        let definition = &self.chooser.opened.container.definition().partition_key;
-        let given = self.part.partition_key.as_ref().map(|key| key.0.as_slice());
-        let Some(given) = given.filter(|given| given.len() == definition.paths.len()) else {
-            return Ok(None);
-        };
-        let (Some(path), Some(start)) =
-            (definition.paths.last(), given.last().and_then(start_of_key))
-        else {
-            return Ok(None);
-        };
-        let path: Vec<_> = path.segments().iter().cloned().map(IndexStep::Name).collect();
-        if !self.chooser.is_indexed(&path)? {
-            return Ok(None);
+    /// How many items are alive in the partitions that are meant, by their order.
+    fn in_partitions(&self, figures: &mut QueryFigures) -> Result<u64> {
+        let mut count = 0;
+        for Segment { bucket, scope, .. } in self.segments {
+            for range in scope.ranges() {
+                let entry_range = EntryRange::of_partitions(range);
+                count += self.count_in(*bucket, scope, &entry_range, figures)?;
+            }
         }
-        let end = KeyRange::prefix(&start).end;
-        let entry_range = EntryRange { kind: EntryKind::Value, path: number(&path), start, end };
-        let others_max = self.chooser.opened.limits.other_entries;
-        self.entries_meant(&entry_range, others_max, figures)
+        Ok(count)
+    }
+
+    fn count_in(
+        &self,
+        bucket: Bucket,
+        scope: &Scope,
+        entry_range: &EntryRange,
+        figures: &mut QueryFigures,
+    ) -> Result<u64> {
+        let mut entries = self.entries(bucket, entry_range, Direction::Forward)?;
+        let mut count = 0;
+        loop {
+            let page = next_alive(&mut entries, CHUNK, self.chooser.steps)?;
+            if page.is_empty() {
+                figures.entries += entries.looked.keys;
+                figures.dead += entries.looked.dead;
+                return Ok(count);
+            }
+            count += page.iter().filter(|entry| scope.contains(&entry.partition)).count() as u64;
+        }
     }
 
     /// How many items are alive in the container, if all of it is meant.
     fn living(&self) -> Result<Option<u64>> {
         let opened = self.chooser.opened;
         let all = segments(&opened.container, &Part::default())?;
-        let meant = self.segments.iter().map(|(_, scope)| scope.0.len()).sum::<usize>();
-        let whole = self.part.is_everything() && meant == all.len();
-        if !whole {
+        if !self.part.is_everything() || *self.segments != *all {
             return Ok(None);
         }
         let standing = standing::of(&*opened.snapshot, &opened.container)?;
@@ -225,7 +214,7 @@ impl Knower<'_, '_> {
             };
             let scalars = EntryRange { end: compound.min(entry_range.end.clone()), ..entry_range };
             for (entry_range, direction) in [(above, Direction::Forward), (scalars, direction)] {
-                for (bucket, _) in self.segments {
+                for Segment { bucket, .. } in self.segments {
                     match self.first(*bucket, &entry_range, direction, figures)? {
                         Some(entry) if entry.is_cut && is_text(&entry) => {
                             return Ok(None);
@@ -252,7 +241,6 @@ impl Knower<'_, '_> {
         if entry_range.start >= entry_range.end {
             return Ok(None);
         }
-        let scope = self.segments.iter().find(|(known, _)| *known == bucket);
         let mut entries = self.entries(bucket, entry_range, direction)?;
         loop {
             let page = next_alive(&mut entries, 16, self.chooser.steps)?;
@@ -261,7 +249,10 @@ impl Knower<'_, '_> {
                 figures.dead += entries.looked.dead;
                 return Ok(None);
             }
-            let meant = |entry: &Entry| scope.is_some_and(|(_, scope)| scope.contains(&entry.item));
+            let meant = |entry: &Entry| {
+                let mut here = self.segments.iter().filter(|segment| segment.bucket == bucket);
+                here.any(|segment| segment.scope.contains(&entry.partition))
+            };
             if let Some(entry) = page.into_iter().find(meant) {
                 figures.entries += entries.looked.keys;
                 figures.dead += entries.looked.dead;
@@ -294,22 +285,6 @@ impl Chooser<'_> {
     fn indexed(&self, span: &ValueSpan) -> Result<Option<EntryRange>> {
         Ok(self.is_indexed(&span.path)?.then(|| entry_range(span)))
     }
-}
-
-/// The bytes with which the entries of all items begin that have this in their key.
-/// Integers that are one number in a key have the same nearest double.
-fn start_of_key(component: &Component) -> Option<Vec<u8>> {
-    let mut start = order::key(&match component {
-        Component::Undefined => return None,
-        Component::Null => Value::Null,
-        Component::Bool(truth) => Value::Bool(*truth),
-        Component::Number(double) => Value::from(*double),
-        Component::String(text) => Value::from(text.as_str()),
-    });
-    if let Component::Number(_) = component {
-        start.truncate(order::DOUBLE_BYTES);
-    }
-    (start.len() <= VALUE_BYTES_MAX).then_some(start)
 }
 
 fn is_text(entry: &Entry) -> bool {

@@ -3,22 +3,26 @@
 //! The entries of one value come in the order of the items' numbers, so what is
 //! in several of them, or in any, is found by going along all of them at once.
 //!
-//! Within one partition, an entry says itself whether its item is meant. The
-//! entries of the partition's key are read only to leap over what is not.
+//! Within a partition, an entry says itself whether its item is meant. The rows of the
+//! partition's order are read only to leap over what is not.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use dayfly_model::Result;
 use dayfly_sql::run::{Steps, ValueSpan};
 use dayfly_storage::{Bucket, Direction};
 
-use super::access::{Scope, Within, next_alive};
+use super::access::{Within, next_alive};
 use super::choose::entry_range;
 use crate::index::walk::{Entry, EntryRange, Looked};
-use crate::keys::ItemKey;
+use crate::parts::{Scope, Segment};
 
-/// How many entries are read at once.
+/// How many entries are read at once, and for a list.
 const CHUNK: usize = 64;
+const LIST_CHUNK: usize = 512;
+
+/// How many times as many entries are looked at as may be listed, if some are dead.
+const LOOKED_FACTOR: usize = 8;
 
 /// A set of items.
 #[derive(Clone, Debug)]
@@ -31,21 +35,32 @@ pub(super) enum Set {
     All(Vec<Set>),
     /// Those that are in any of them.
     Any(Vec<Set>),
-    /// Those of it that are in a partition, all of whose items have this value.
-    Within(Box<Set>, ValueSpan),
+}
+
+impl Set {
+    /// Whether it has to be listed, at least in part.
+    pub(super) fn has_ranges(&self) -> bool {
+        match self {
+            Set::Point(_) => false,
+            Set::Range(_) => true,
+            Set::All(sets) | Set::Any(sets) => sets.iter().any(Set::has_ranges),
+        }
+    }
 }
 
 /// An item by its number.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Hit {
     pub(super) docno: u64,
-    pub(super) item: ItemKey,
+    /// Whether its partition is meant.
+    pub(super) is_meant: bool,
 }
 
 /// A set of one bucket, on the way.
 pub(super) enum Stream<'a> {
     Point(Point<'a>),
-    Listed(BTreeMap<u64, ItemKey>),
+    /// Numbers in order, of items that are meant.
+    Listed(Vec<u64>),
     All(Vec<Stream<'a>>),
     /// The steps are for going along all of them.
     Any(Vec<Stream<'a>>, &'a Steps<'a>),
@@ -53,47 +68,31 @@ pub(super) enum Stream<'a> {
 }
 
 impl<'a> Stream<'a> {
-    /// The items of `set` in a bucket, some more than those of `scope` perhaps.
-    /// `None`: a range names too many.
+    /// The items of `set` in a segment that have this number or a later one, and some more
+    /// perhaps. `None`: ranges name more than `most`.
     pub(super) fn open(
         set: &Set,
         on: Within<'a>,
-        (bucket, scope): (Bucket, &Scope),
+        segment: &Segment,
+        (from, most): (u64, usize),
         looked: &mut Looked,
     ) -> Result<Option<Stream<'a>>> {
-        let mut many = |sets: &[Set]| -> Result<Option<Vec<Stream<'a>>>> {
-            let mut streams = Vec::with_capacity(sets.len());
-            for set in sets {
-                match Stream::open(set, on, (bucket, scope), looked)? {
-                    Some(stream) => streams.push(stream),
-                    None => return Ok(None),
-                }
-            }
-            Ok(Some(streams))
-        };
-        Ok(match set {
-            Set::Point(span) => Some(Stream::Point(Point::new(entry_range(span), on, bucket))),
-            Set::Range(span) => list(&entry_range(span), on, bucket, looked)?.map(Stream::Listed),
-            Set::All(sets) => many(sets)?.map(Stream::All),
-            Set::Any(sets) => many(sets)?.map(|streams| Stream::Any(streams, on.steps)),
-            Set::Within(set, key) => {
-                let set = Stream::open(set, on, (bucket, scope), looked)?;
-                let key = Point::new(entry_range(key), on, bucket);
-                let within =
-                    |set| Stream::Within(Box::new(InPartition { set, key, scope: scope.clone() }));
-                set.map(within)
-            }
-        })
+        let opened = Opening { on, segment, from, most }.open(set, looked)?;
+        let Scope::Named(partitions) = &segment.scope else { return Ok(opened) };
+        let rows = partitions.iter().map(|one| EntryRange::of_partitions(one.range()));
+        let rows = rows.map(|rows| Stream::Point(Point::new(rows, on, segment)));
+        let rows = Stream::Any(rows.collect(), on.steps);
+        Ok(opened.map(|set| Stream::Within(Box::new(InPartition { set, rows }))))
     }
 
     /// The first item whose number is not less than `least`.
     pub(super) fn seek(&mut self, least: u64) -> Result<Option<Hit>> {
         match self {
             Stream::Point(point) => point.seek(least),
-            Stream::Listed(list) => Ok(list
-                .range(least..)
-                .next()
-                .map(|(docno, item)| Hit { docno: *docno, item: item.clone() })),
+            Stream::Listed(numbers) => {
+                let place = numbers.partition_point(|docno| *docno < least);
+                Ok(numbers.get(place).map(|docno| Hit { docno: *docno, is_meant: true }))
+            }
             Stream::All(streams) => all(streams, least),
             Stream::Any(streams, steps) => {
                 steps.make(streams.len() as u64)?;
@@ -119,27 +118,28 @@ impl<'a> Stream<'a> {
             Stream::All(streams) | Stream::Any(streams, _) => {
                 streams.iter().map(Stream::looked).sum()
             }
-            Stream::Within(within) => [within.set.looked(), within.key.looked].into_iter().sum(),
+            Stream::Within(within) => {
+                [&within.set, &within.rows].map(Stream::looked).into_iter().sum()
+            }
         }
     }
 }
 
-/// The items of a set that are in a partition.
+/// The items of a set that are in some partitions.
 pub(super) struct InPartition<'a> {
     set: Stream<'a>,
-    /// All items that have the value of the partition's key.
-    key: Point<'a>,
-    scope: Scope,
+    /// All items of these partitions.
+    rows: Stream<'a>,
 }
 
 impl InPartition<'_> {
     fn seek(&mut self, mut least: u64) -> Result<Option<Hit>> {
         loop {
             let Some(hit) = self.set.seek(least)? else { return Ok(None) };
-            if self.scope.contains(&hit.item) {
+            if hit.is_meant {
                 return Ok(Some(hit));
             }
-            let Some(next) = self.key.seek(hit.docno + 1)? else { return Ok(None) };
+            let Some(next) = self.rows.seek(hit.docno + 1)? else { return Ok(None) };
             least = next.docno;
         }
     }
@@ -161,22 +161,68 @@ fn all(streams: &mut [Stream<'_>], mut least: u64) -> Result<Option<Hit>> {
     }
 }
 
-fn list(
-    entry_range: &EntryRange,
-    Within { opened, steps, .. }: Within<'_>,
-    bucket: Bucket,
-    looked: &mut Looked,
-) -> Result<Option<BTreeMap<u64, ItemKey>>> {
-    let mut entries = opened.entries(bucket, entry_range, Direction::Forward)?;
-    let mut listed = BTreeMap::new();
-    loop {
-        let page = next_alive(&mut entries, CHUNK * 8, steps)?;
-        let is_end = page.is_empty();
-        listed.extend(page.into_iter().map(|entry| (entry.docno, entry.item)));
-        if is_end || listed.len() > opened.limits.listed_items {
-            *looked += entries.looked;
-            return Ok(is_end.then_some(listed));
+/// How a set is opened.
+struct Opening<'o, 'a> {
+    on: Within<'a>,
+    segment: &'o Segment,
+    from: u64,
+    most: usize,
+}
+
+impl<'a> Opening<'_, 'a> {
+    fn open(&self, set: &Set, looked: &mut Looked) -> Result<Option<Stream<'a>>> {
+        Ok(match set {
+            Set::Point(span) => {
+                Some(Stream::Point(Point::new(entry_range(span), self.on, self.segment)))
+            }
+            Set::Range(span) => self.list(&entry_range(span), looked)?.map(Stream::Listed),
+            Set::All(sets) => self.many(sets, looked)?.map(Stream::All),
+            Set::Any(sets) => {
+                self.many(sets, looked)?.map(|streams| Stream::Any(streams, self.on.steps))
+            }
+        })
+    }
+
+    fn many(&self, sets: &[Set], looked: &mut Looked) -> Result<Option<Vec<Stream<'a>>>> {
+        let mut streams = Vec::with_capacity(sets.len());
+        for set in sets {
+            match self.open(set, looked)? {
+                Some(stream) => streams.push(stream),
+                None => return Ok(None),
+            }
         }
+        Ok(Some(streams))
+    }
+
+    /// The numbers that a range names, in order; `None`: too many.
+    fn list(&self, entry_range: &EntryRange, looked: &mut Looked) -> Result<Option<Vec<u64>>> {
+        let Within { opened, steps, .. } = self.on;
+        let Segment { bucket, scope, .. } = self.segment;
+        let mut entries = opened.entries(*bucket, entry_range, Direction::Forward)?;
+        let (mut numbers, mut met) = (Vec::new(), 0);
+        let looked_max = self.most.saturating_mul(LOOKED_FACTOR) as u64;
+        loop {
+            let page = next_alive(&mut entries, LIST_CHUNK.min(self.most + 1), steps)?;
+            met += page.len();
+            let is_end = page.is_empty();
+            let is_many = met > self.most || entries.looked.keys > looked_max;
+            if is_end || is_many {
+                *looked += entries.looked;
+            }
+            if is_end {
+                break;
+            }
+            if is_many {
+                return Ok(None);
+            }
+            let meant =
+                |entry: &&Entry| entry.docno >= self.from && scope.contains(&entry.partition);
+            numbers.extend(page.iter().filter(meant).map(|entry| entry.docno));
+        }
+        // An item may have several values in a range.
+        numbers.sort_unstable();
+        numbers.dedup();
+        Ok(Some(numbers))
     }
 }
 
@@ -185,6 +231,7 @@ pub(super) struct Point<'a> {
     entry_range: EntryRange,
     on: Within<'a>,
     bucket: Bucket,
+    scope: Scope,
     read: VecDeque<Entry>,
     /// From where on nothing was read yet; `None`: there is nothing more.
     next: Option<u64>,
@@ -192,16 +239,18 @@ pub(super) struct Point<'a> {
 }
 
 impl<'a> Point<'a> {
-    fn new(entry_range: EntryRange, on: Within<'a>, bucket: Bucket) -> Point<'a> {
+    fn new(entry_range: EntryRange, on: Within<'a>, segment: &Segment) -> Point<'a> {
         let (read, looked) = (VecDeque::new(), Looked::default());
-        Point { entry_range, on, bucket, read, next: Some(0), looked }
+        let (bucket, scope) = (segment.bucket, segment.scope.clone());
+        Point { entry_range, on, bucket, scope, read, next: Some(0), looked }
     }
 
     fn seek(&mut self, least: u64) -> Result<Option<Hit>> {
         loop {
             while self.read.pop_front_if(|entry| entry.docno < least).is_some() {}
             if let Some(entry) = self.read.front() {
-                return Ok(Some(Hit { docno: entry.docno, item: entry.item.clone() }));
+                let is_meant = self.scope.contains(&entry.partition);
+                return Ok(Some(Hit { docno: entry.docno, is_meant }));
             }
             let Some(next) = self.next else { return Ok(None) };
             self.fetch(next.max(least))?;

@@ -14,12 +14,12 @@ use dayfly_model::indexing::terms::first_value;
 use dayfly_sql::run::{After, OrderKey};
 use dayfly_storage::{Bucket, Direction, KeyRange};
 
-use super::access::{Found, Scope, Segments, Within, load, next_alive};
+use super::access::{Found, Within, load, next_alive};
 use super::choose::Route;
 use super::item::Row;
 use super::token::Position;
 use crate::index::walk::{Entries, Entry, Looked};
-use crate::keys::ItemKey;
+use crate::parts::{Scope, Segment};
 use crate::record::Record;
 
 /// How many entries are read at once, to begin with and at most.
@@ -32,19 +32,23 @@ const RUN_MAX: usize = 100_000;
 /// Items in the order of a query.
 pub(super) struct Ordered<'a> {
     strands: Vec<Strand<'a>>,
+    /// About how many items are still asked for.
+    wanted: usize,
 }
 
 /// Those of one bucket.
 struct Strand<'a> {
     within: Within<'a>,
     bucket: Bucket,
-    /// Which items are meant.
-    scope: Scope,
+    /// Which items are meant: those of any of these.
+    scopes: Vec<Scope>,
     entries: Entries<'a>,
     backward: bool,
     composite: Option<Composite>,
     chunk: usize,
     read: VecDeque<Entry>,
+    /// Items that were put in order by their whole values: these, and their numbers.
+    sorted: VecDeque<(Vec<u8>, u64)>,
     ready: VecDeque<Ready>,
 }
 
@@ -52,22 +56,26 @@ struct Strand<'a> {
 struct Ready {
     /// Its sort values, as the query orders them.
     key: Vec<u8>,
-    docno: u64,
-    item: ItemKey,
-    record: Option<Record>,
+    record: Record,
 }
 
 impl<'a> Ordered<'a> {
     /// The items of some ranges of keys along a route, from where a page ended.
     pub(super) fn new(
         within: Within<'a>,
-        segments: Segments,
+        segments: Vec<Segment>,
         route: &Route,
         after: Option<&After>,
+        wanted: usize,
     ) -> Result<Ordered<'a>> {
         let Within { opened, program, .. } = within;
-        let mut strands = Vec::new();
-        for (bucket, scope) in segments {
+        let mut strands: Vec<Strand<'a>> = Vec::new();
+        for Segment { bucket, scope, .. } in segments {
+            // Ranges that share a bucket share its order.
+            if let Some(last) = strands.last_mut().filter(|last| last.bucket == bucket) {
+                last.scopes.push(scope);
+                continue;
+            }
             let mut route = route.clone();
             let last = after.and_then(|after| route.last_of(after, program.order(), bucket));
             if let Some(after) = after {
@@ -80,16 +88,17 @@ impl<'a> Ordered<'a> {
             strands.push(Strand {
                 within,
                 bucket,
-                scope,
+                scopes: vec![scope],
                 entries,
                 backward: route.direction == Direction::Backward,
                 composite: route.composite,
                 chunk: CHUNK_MIN,
                 read: VecDeque::new(),
+                sorted: VecDeque::new(),
                 ready: VecDeque::new(),
             });
         }
-        Ok(Ordered { strands })
+        Ok(Ordered { strands, wanted })
     }
 
     pub(super) fn looked(&self) -> Looked {
@@ -99,20 +108,18 @@ impl<'a> Ordered<'a> {
     /// The next item.
     pub(super) fn next(&mut self) -> Result<Option<Found>> {
         for strand in &mut self.strands {
-            strand.fill()?;
+            strand.fill(self.wanted)?;
         }
+        self.wanted = self.wanted.saturating_sub(1);
         let first = self
             .strands
             .iter_mut()
             .filter(|strand| !strand.ready.is_empty())
             .min_by(|left, right| left.front().cmp(&right.front()));
         let Some(strand) = first else { return Ok(None) };
-        let Some(ready) = strand.ready.pop_front() else { return Ok(None) };
-        let record = match ready.record {
-            Some(record) => record,
-            None => strand.load(&ready.item, ready.docno)?,
-        };
-        Ok(Some(Found { record, bucket: strand.bucket, at: Position::Start, resumed: true }))
+        let Some(Ready { record, .. }) = strand.ready.pop_front() else { return Ok(None) };
+        let (bucket, at) = (strand.bucket, Position::Start);
+        Ok(Some(Found { record, bucket, rank: None, at, resumed: true }))
     }
 }
 
@@ -121,28 +128,51 @@ impl Strand<'_> {
         self.ready.front().map(|ready| (&*ready.key, self.bucket.0))
     }
 
-    fn load(&self, item: &ItemKey, docno: u64) -> Result<Record> {
-        load(self.within.opened, self.bucket, item, docno, self.within.steps)
+    fn load(&self, numbers: &[u64]) -> Result<Vec<Record>> {
+        load(self.within.opened, self.bucket, numbers, self.within.steps)
     }
 
-    /// Sees to it that the next item is ready, if there is one.
-    fn fill(&mut self) -> Result<()> {
+    fn is_meant(&self, entry: &Entry) -> bool {
+        self.scopes.iter().any(|scope| scope.contains(&entry.partition))
+    }
+
+    /// Sees to it that the next item is ready, if there is one. Items are read some at
+    /// once, but not many more than are wanted.
+    fn fill(&mut self, wanted: usize) -> Result<()> {
         while self.ready.is_empty() {
-            let Some(entry) = self.next_entry()? else { return Ok(()) };
-            if entry.is_cut {
-                self.gather(entry)?;
-            } else if self.scope.contains(&entry.item) {
-                let key = self.as_sorted(&entry.value);
-                let Entry { docno, item, .. } = entry;
-                self.ready.push_back(Ready { key, docno, item, record: None });
+            let sorted: Vec<(Vec<u8>, u64)> =
+                self.sorted.drain(..self.sorted.len().min(CHUNK_MIN)).collect();
+            if !sorted.is_empty() {
+                self.ready = self.loaded(sorted)?;
+                return Ok(());
             }
+            let Some(first) = self.next_entry(wanted)? else { return Ok(()) };
+            if first.is_cut {
+                self.gather(first)?;
+                continue;
+            }
+            let mut entries = vec![first];
+            while let Some(entry) = self.read.pop_front_if(|entry| !entry.is_cut) {
+                entries.push(entry);
+            }
+            entries.retain(|entry| self.is_meant(entry));
+            let sorted = entries.iter().map(|entry| (self.as_sorted(&entry.value), entry.docno));
+            self.ready = self.loaded(sorted.collect())?;
         }
         Ok(())
     }
 
-    fn next_entry(&mut self) -> Result<Option<Entry>> {
+    fn loaded(&self, sorted: Vec<(Vec<u8>, u64)>) -> Result<VecDeque<Ready>> {
+        let numbers: Vec<u64> = sorted.iter().map(|(_, docno)| *docno).collect();
+        let records = self.load(&numbers)?;
+        let ready = sorted.into_iter().zip(records);
+        Ok(ready.map(|((key, _), record)| Ready { key, record }).collect())
+    }
+
+    fn next_entry(&mut self, wanted: usize) -> Result<Option<Entry>> {
         if self.read.is_empty() {
-            self.read = next_alive(&mut self.entries, self.chunk, self.within.steps)?.into();
+            let chunk = self.chunk.min(wanted.max(CHUNK_MIN));
+            self.read = next_alive(&mut self.entries, chunk, self.within.steps)?.into();
             self.chunk = (self.chunk * 2).min(CHUNK_MAX);
         }
         Ok(self.read.pop_front())
@@ -163,23 +193,24 @@ impl Strand<'_> {
                 self.read.push_front(entry);
                 break;
             }
-            if self.scope.contains(&entry.item) {
-                let record = self.load(&entry.item, entry.docno)?;
+            if self.is_meant(&entry) {
                 let Within { opened, program, steps } = self.within;
+                let Some(record) = self.load(&[entry.docno])?.pop() else { break };
                 let row = Row::new(&record, &opened.container)?;
                 let key = program.sort_key(&row, steps)?;
                 let falls = program.order().first().is_some_and(OrderKey::descends);
                 let tie = if falls { !entry.docno } else { entry.docno };
-                run.push((key, tie, entry.docno, entry.item));
+                run.push((key, tie, entry.docno));
             }
             if run.len() > RUN_MAX {
                 return Err(super::too_many_alike());
             }
-            next = self.next_entry()?;
+            next = self.next_entry(CHUNK_MAX)?;
         }
         run.sort_unstable_by(|left, right| (&left.0, left.1).cmp(&(&right.0, right.1)));
-        let ready = |(key, _, docno, item)| Ready { key, docno, item, record: None };
-        self.ready.extend(run.into_iter().map(ready));
+        // They were read to be sorted, and are read again a few at once: many items with
+        // long values are not held at the same time.
+        self.sorted.extend(run.into_iter().map(|(key, _, docno)| (key, docno)));
         Ok(())
     }
 

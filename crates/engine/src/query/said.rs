@@ -55,11 +55,6 @@ impl Said {
         !self.0.is_empty()
     }
 
-    /// The values.
-    pub(super) fn values(&self) -> &[ValueSpan] {
-        &self.0
-    }
-
     /// What an item has by the partition and by the filter.
     pub(super) fn with(&self, sieve: &Sieve) -> Sieve {
         let said = self.0.iter().cloned().map(Sieve::Span);

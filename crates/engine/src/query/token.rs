@@ -4,11 +4,10 @@
 //! <seal:12> <skip:8> <take:8> <rows done:8> <where> <check:4>
 //!
 //! where  0                                         at the start
-//!        1 <bucket:8> <key>                        before an item
-//!        4 <bucket:8> <docno:8> <value>            before an entry of the index
-//!        5 <bucket:8> <docno:8>                    before an item's number
+//!        1 <range:4> <mark:4> <number:8> <tried:2>  before an item
 //!        2 <bytes:2> <sort values> <tie:16> <row:8>  after a sorted row
 //!        3 <bytes:2> <sort values> <rows:1> <hash:8>*  after rows that start so
+//!        4 <tie:16> <row:8> <ranges:2> (<range:4> <lsn:8>)*  after a distinct row
 //! ```
 //!
 //! The seal is made from the container and the query, so that a token is of use
@@ -23,7 +22,6 @@ use bytes::{Buf, BufMut};
 use dayfly_model::{Error, Result};
 use dayfly_sql::run::{After, Resume};
 use dayfly_sql::tree::Query;
-use dayfly_storage::Bucket;
 use sha2::{Digest, Sha256};
 
 /// What a token belongs to.
@@ -37,31 +35,52 @@ const ALL: u64 = u64::MAX;
 pub(super) enum Position {
     /// From the start.
     Start,
-    /// With this item, or the next one after where it was.
-    Item(Bucket, Vec<u8>),
-    /// With this entry of an index.
-    Entry {
-        /// Where it is.
-        bucket: Bucket,
-        /// The number of its path.
-        path: u64,
-        /// Its value.
-        value: Vec<u8>,
-        /// The item's number.
-        docno: u64,
-    },
     /// With the item of this number, or the next one.
-    Number(Bucket, u64),
+    Item {
+        /// The number of its range.
+        range: u32,
+        /// The mark of the segment.
+        mark: u32,
+        /// Its own.
+        docno: u64,
+        /// What the page before found out.
+        tried: Tried,
+    },
+    /// With the first item once more. How far the ranges were when the first page was
+    /// asked for.
+    Again(Vec<(u32, u64)>),
 }
 
-impl Position {
-    /// The bucket that it is in.
-    pub(super) fn bucket(&self) -> Option<Bucket> {
+/// Of how many ranges a token tells how far they were.
+const RANGES_MAX: usize = 256;
+
+/// What a page found out of how many items its filter names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Tried {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// They can be listed, this many times four as many as are at first.
+    Listed(u8),
+    /// There are more than that.
+    Many(u8),
+}
+
+impl Tried {
+    fn encode(self) -> [u8; 2] {
         match self {
-            Position::Start => None,
-            Position::Item(bucket, _)
-            | Position::Entry { bucket, .. }
-            | Position::Number(bucket, _) => Some(*bucket),
+            Tried::Nothing => [0, 0],
+            Tried::Listed(level) => [1, level],
+            Tried::Many(level) => [2, level],
+        }
+    }
+
+    fn decode(kind: u8, level: u8) -> Option<Tried> {
+        match kind {
+            0 => (level == 0).then_some(Tried::Nothing),
+            1 => Some(Tried::Listed(level)),
+            2 => Some(Tried::Many(level)),
+            _ => None,
         }
     }
 }
@@ -94,7 +113,9 @@ impl Seals {
 
     fn of(self, token: &Token) -> TokenSeal {
         match &token.resume.after {
-            Some(After::Row(_)) if token.resume.skip == 0 => self.unfiltered,
+            Some(After::Row((sorted, ..))) if token.resume.skip == 0 && !sorted.is_empty() => {
+                self.unfiltered
+            }
             _ => self.whole,
         }
     }
@@ -116,6 +137,18 @@ impl Token {
         bytes.put_u64(self.resume.take.unwrap_or(ALL));
         bytes.put_u64(self.resume.rows_done);
         match (&self.resume.after, &self.at) {
+            (Some(After::Row((_, tie, row))), Position::Again(ranges)) => {
+                bytes.put_u8(4);
+                bytes.put_u64(tie.0);
+                bytes.put_u64(tie.1);
+                bytes.put_u64(*row);
+                let told = ranges.len().min(RANGES_MAX);
+                bytes.put_u16(u16::try_from(told).unwrap_or(u16::MAX));
+                for (range, lsn) in ranges.iter().take(told) {
+                    bytes.put_u32(*range);
+                    bytes.put_u64(*lsn);
+                }
+            }
             (Some(After::Row((key, tie, row))), _) => {
                 bytes.put_u8(2);
                 put_short(&mut bytes, key);
@@ -131,24 +164,14 @@ impl Token {
                     bytes.put_u64(*row);
                 }
             }
-            (None, Position::Item(bucket, key)) => {
+            (None, Position::Item { range, mark, docno, tried }) => {
                 bytes.put_u8(1);
-                bytes.put_u64(bucket.0);
-                bytes.put_slice(key);
-            }
-            (None, Position::Entry { bucket, path, value, docno }) => {
-                bytes.put_u8(4);
-                bytes.put_u64(bucket.0);
-                bytes.put_u64(*path);
+                bytes.put_u32(*range);
+                bytes.put_u32(*mark);
                 bytes.put_u64(*docno);
-                bytes.put_slice(value);
+                bytes.put_slice(&tried.encode());
             }
-            (None, Position::Number(bucket, docno)) => {
-                bytes.put_u8(5);
-                bytes.put_u64(bucket.0);
-                bytes.put_u64(*docno);
-            }
-            (None, Position::Start) => bytes.put_u8(0),
+            (None, Position::Start | Position::Again(_)) => bytes.put_u8(0),
         }
         let check = Sha256::digest(&bytes);
         bytes.extend(check.iter().take(4));
@@ -163,15 +186,6 @@ impl Token {
 
 pub(super) fn bad_token() -> Error {
     Error::bad_request("Invalid Continuation Token")
-}
-
-/// The place is on a way that is no longer there.
-pub(super) fn index_gone() -> Error {
-    Error::bad_request(
-        "The query cannot go on where its last page ended, because the indexing policy has \
-         changed meanwhile, or too many items were written that it names. Start it again without \
-         a continuation token.",
-    )
 }
 
 fn put_short(bytes: &mut Vec<u8>, part: &[u8]) {
@@ -200,20 +214,10 @@ fn read(text: &str) -> Option<(TokenSeal, Token)> {
     let after = match rest.try_get_u8().ok()? {
         0 => None,
         1 => {
-            at = Position::Item(Bucket(rest.try_get_u64().ok()?), rest.to_vec());
-            rest = &[];
-            None
-        }
-        4 => {
-            let (bucket, path) = (Bucket(rest.try_get_u64().ok()?), rest.try_get_u64().ok()?);
+            let (range, mark) = (rest.try_get_u32().ok()?, rest.try_get_u32().ok()?);
             let docno = rest.try_get_u64().ok()?;
-            at = Position::Entry { bucket, path, value: rest.to_vec(), docno };
-            rest = &[];
-            None
-        }
-        5 => {
-            let bucket = Bucket(rest.try_get_u64().ok()?);
-            at = Position::Number(bucket, rest.try_get_u64().ok()?);
+            let tried = Tried::decode(rest.try_get_u8().ok()?, rest.try_get_u8().ok()?)?;
+            at = Position::Item { range, mark, docno, tried };
             None
         }
         2 => {
@@ -228,6 +232,16 @@ fn read(text: &str) -> Option<(TokenSeal, Token)> {
                 rows.push(rest.try_get_u64().ok()?);
             }
             Some(After::Start(start, rows))
+        }
+        4 => {
+            let tie = (rest.try_get_u64().ok()?, rest.try_get_u64().ok()?);
+            let row = rest.try_get_u64().ok()?;
+            let mut ranges = Vec::new();
+            for _ in 0..rest.try_get_u16().ok()? {
+                ranges.push((rest.try_get_u32().ok()?, rest.try_get_u64().ok()?));
+            }
+            at = Position::Again(ranges);
+            Some(After::Row((Vec::new(), tie, row)))
         }
         _ => return None,
     };
@@ -282,7 +296,7 @@ mod tests {
         #[test]
         fn a_token_that_was_bent_is_refused(at in any::<prop::sample::Index>(), bit in 0..6u32) {
             let seals = seals(7, QUERY);
-            let entry = Position::Entry { bucket: Bucket(9), path: 7, value: vec![5; 40], docno: 8 };
+            let entry = Position::Item { range: 9, mark: 5, docno: 8, tried: Tried::Many(1) };
             let text = Token { resume: Resume::default(), at: entry }.write(seals);
             let mut bent = text.clone().into_bytes();
             let at = at.index(bent.len());
@@ -297,12 +311,14 @@ mod tests {
         let seals = seals(7, QUERY);
         let resume = Resume { skip: 1, take: Some(2), rows_done: 3, after: None };
         let row = After::Row((vec![1, 2], (3, 4), 5));
+        let distinct = After::Row((Vec::new(), (3, 4), 5));
         for (after, at) in [
             (None, Position::Start),
-            (None, Position::Item(Bucket(9), b"key".to_vec())),
-            (None, Position::Entry { bucket: Bucket(9), path: 7, value: vec![5; 512], docno: 8 }),
-            (None, Position::Number(Bucket(9), 8)),
+            (None, Position::Item { range: 9, mark: 5, docno: 8, tried: Tried::Nothing }),
+            (None, Position::Item { range: 9, mark: 5, docno: 8, tried: Tried::Listed(2) }),
+            (None, Position::Item { range: 9, mark: 5, docno: 8, tried: Tried::Many(3) }),
             (Some(row), Position::Start),
+            (Some(distinct), Position::Again(vec![(6, 7), (8, 9)])),
             (Some(After::Start(vec![6; 512], vec![7; 8])), Position::Start),
         ] {
             let token = Token { resume: Resume { after, ..resume.clone() }, at };
@@ -314,7 +330,8 @@ mod tests {
 
     #[test]
     fn tokens_of_others_are_refused() {
-        let token = Token { resume: Resume::default(), at: Position::Item(Bucket(1), vec![1]) };
+        let at = Position::Item { range: 1, mark: 0, docno: 1, tried: Tried::Nothing };
+        let token = Token { resume: Resume::default(), at };
         let text = token.write(seals(7, QUERY));
         assert!(Token::read(&text, seals(7, OTHER_FILTER)).is_err());
         assert!(Token::read(&text, seals(8, QUERY)).is_err());
@@ -331,6 +348,7 @@ mod tests {
         for (skip, after, fits) in [
             (0, row.clone(), true),
             (1, row, false),
+            (0, After::Row((Vec::new(), (3, 4), 5)), false),
             (0, After::Start(vec![6; 512], vec![7; 8]), false),
         ] {
             let resume = Resume { skip, after: Some(after), ..Resume::default() };

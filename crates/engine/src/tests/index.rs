@@ -129,7 +129,7 @@ impl Server {
                     entries = again.after(entry_range, &last.value, last.docno);
                 }
                 found.extend(page.iter().map(|entry| {
-                    let item = snapshot.get(bucket, entry.item.record()).unwrap().unwrap();
+                    let item = snapshot.get(bucket, &keys::item(entry.docno)).unwrap().unwrap();
                     let id = Record::decode(item).unwrap().id().to_vec();
                     String::from_utf8(id).unwrap()
                 }));
@@ -144,7 +144,7 @@ impl Server {
 
     /// The keys of all entries.
     pub(super) fn entries(&self) -> Vec<Vec<u8>> {
-        let entries = self.dump().into_iter().filter(|(key, _)| keys::is_entry(key));
+        let entries = self.dump().into_iter().filter(|(key, _)| keys::is_indexed(key));
         entries.map(|(key, _)| key.to_vec()).collect()
     }
 
@@ -306,7 +306,7 @@ fn what_a_touch_writes() {
         let before = server.dump();
         server.upsert(now).unwrap();
         let after = server.dump();
-        let changed = after.iter().filter(|row| keys::is_entry(&row.0) && !before.contains(row));
+        let changed = after.iter().filter(|row| keys::is_indexed(&row.0) && !before.contains(row));
         assert_eq!(changed.count(), expected, "{why}");
         assert_eq!(server.entries().len(), all, "{why}");
         server.check();

@@ -233,7 +233,7 @@ fn buckets_that_are_due_take_turns() {
         let snapshot = server.engine().shared.store.snapshot().unwrap();
         let all = keys::everything();
         let pairs = snapshot.scan(bucket, &all, dayfly_storage::Direction::Forward, 10_000);
-        pairs.unwrap().iter().filter(|(key, _)| keys::ItemKey::of_record(key).is_some()).count()
+        pairs.unwrap().iter().filter(|(key, _)| keys::item_number(key).is_some()).count()
     };
     let before: Vec<usize> = (0..4).map(|slice| items(&server, slice)).collect();
     server.clock(1005);
@@ -416,7 +416,7 @@ fn what_was_purged_is_counted() {
 #[test]
 fn scans_leap_over_what_was_purged_in_a_row() {
     let mut server = server(Some(5));
-    // `n`, the key and the feed rise with time, `mixed` and the id, a text, do not.
+    // `n`, the key, the feed and the items rise with time, `mixed` and the id do not.
     for id in 0..100 {
         server.clock(1000 + id / 20);
         let (id_text, mixed) = (id.to_string(), id * 37 % 100);
@@ -426,7 +426,7 @@ fn scans_leap_over_what_was_purged_in_a_row() {
     server.clock(1007);
     assert_eq!(server.turns(), 60);
     let stretches = server.engine().figures().empty_stretches;
-    assert_eq!(stretches, 3, "among the entries of `n` and of `pk`, and in the feed");
+    assert_eq!(stretches, 4, "among the entries of `n` and of `pk`, in the feed, among items");
 
     let first = "SELECT TOP 1 VALUE c.n FROM c ORDER BY c.n";
     assert_eq!(server.page(first, 10, None).0, [json!(60)]);

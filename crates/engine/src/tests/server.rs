@@ -153,7 +153,7 @@ impl Server {
 
     fn settings(&self) -> EngineSettings {
         EngineSettings {
-            slices: self.setup.slices(),
+            ranges_min: self.setup.slices(),
             change_delay_seconds: self.setup.change_delay_seconds,
             query_limits: QueryLimits::SMALL,
             ..EngineSettings::default()

@@ -1,15 +1,16 @@
 //! Rows that are told apart: DISTINCT.
 //!
-//! Rows that all fit in one page come in the order in which they were met, or in
-//! that of ORDER BY. Of more than that, the next page would have to know all that were
-//! given before. So they come in an order of their own: by their sort values, and then
-//! by what they are. Where a page ends is then a place in that order, which writes and
-//! expiry between two pages do not move.
+//! **Without ORDER BY** rows come where they are first met, and items are met in their
+//! order. A page ends with a row; the next one goes from the first item on once more, and
+//! remembers what it meets up to there as given. It comes again only if what it stood for
+//! is gone meanwhile, and another stands further on.
 //!
-//! A row that stands at several places, since what is sorted by is not selected,
-//! counts for the first. Whether an earlier page has it is then known only when all
-//! items were seen, so until then nothing is left out. It comes again only if what it
-//! stood for is gone meanwhile, and another stands further on.
+//! **With ORDER BY**, rows that all fit in one page come in that order. Of more than that,
+//! they come in an order of their own: by their sort values, and then by what they are.
+//! Where a page ends is then a place in that order, which writes and expiry between two
+//! pages do not move. A row that stands at several places, since what is sorted by is not
+//! selected, counts for the first. Whether an earlier page has it is then known only when
+//! all items were seen, so until then nothing is left out.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -28,6 +29,12 @@ use super::program::Program;
 const MARK_MAX: usize = 256;
 const MARK_START: usize = MARK_MAX - 32;
 
+/// About how many bytes it costs to remember a row.
+const GIVEN_BYTES: usize = 40;
+
+/// What a row is, in few bytes: how the rows of earlier pages are remembered.
+type RowMark = [u8; 16];
+
 /// Distinct rows on their way.
 pub(super) struct DistinctRows {
     /// Where the page before ended.
@@ -42,7 +49,7 @@ pub(super) struct DistinctRows {
     /// Whether some were left out.
     cut: bool,
     /// What earlier pages have and may be met once more.
-    given: HashSet<Vec<u8>>,
+    given: HashSet<RowMark>,
 }
 
 struct DistinctRow {
@@ -63,7 +70,8 @@ impl DistinctRows {
         }
     }
 
-    /// Adds a row that was met at a place.
+    /// Adds a row that was met at a place. `false`: it has no room, and none that follows
+    /// can have any.
     pub(super) fn add(
         &mut self,
         met: SortPlace,
@@ -71,13 +79,52 @@ impl DistinctRows {
         row: &Scope<'_>,
         resume: &Resume,
         limits: &Limits,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let value = program.select.projection.eval(row)?;
         if !value.is_defined() {
-            return Ok(());
+            return Ok(true);
         }
         let key = order::key(&value);
         row.run.pass(key.len())?;
+        if program.order.is_empty() {
+            return self.add_next(met, key, program, row, resume, limits);
+        }
+        self.add_sorted(met, key, program, row, resume, limits)?;
+        Ok(true)
+    }
+
+    /// Adds a row where rows are met in their order.
+    fn add_next(
+        &mut self,
+        place: SortPlace,
+        key: Vec<u8>,
+        program: &Program,
+        row: &Scope<'_>,
+        resume: &Resume,
+        limits: &Limits,
+    ) -> Result<bool> {
+        if self.is_given(&key, &place, program, row)? || self.places.contains_key(&key) {
+            return Ok(true);
+        }
+        let found = DistinctRow::new(key, program, row)?;
+        let is_long = resume.skip == 0 && self.bytes + found.text.len() > limits.bytes;
+        if self.rows.len() >= rows_wanted(resume, limits) || is_long && !self.rows.is_empty() {
+            self.cut = true;
+            return Ok(false);
+        }
+        self.insert(place, found, row)?;
+        Ok(true)
+    }
+
+    fn add_sorted(
+        &mut self,
+        met: SortPlace,
+        key: Vec<u8>,
+        program: &Program,
+        row: &Scope<'_>,
+        resume: &Resume,
+        limits: &Limits,
+    ) -> Result<()> {
         let place = if self.paged { own_place(&met.0, &key) } else { met };
         if self.is_given(&key, &place, program, row)? {
             return Ok(());
@@ -96,27 +143,29 @@ impl DistinctRows {
             self.cut = true;
             return Ok(());
         }
-        let mut text = Vec::new();
-        program.select.projection.write(row, &mut text)?;
-        row.run.pass(text.len())?;
-        let found = DistinctRow { key, text };
-        row.run.keep(found.kept(&place))?;
-        self.bytes += found.text.len() + 1;
-        self.places.insert(found.key.clone(), place.clone());
-        self.rows.insert(place, found);
+        let found = DistinctRow::new(key, program, row)?;
+        self.insert(place, found, row)?;
         let wanted = self.wanted(program, resume, limits);
         self.trim(wanted, row, resume, limits);
         Ok(())
     }
 
+    fn insert(&mut self, place: SortPlace, found: DistinctRow, row: &Scope<'_>) -> Result<()> {
+        row.run.keep(found.kept(&place))?;
+        self.bytes += found.text.len() + 1;
+        self.places.insert(found.key.clone(), place.clone());
+        self.rows.insert(place, found);
+        Ok(())
+    }
+
     /// How many rows are kept.
     fn wanted(&self, program: &Program, resume: &Resume, limits: &Limits) -> usize {
-        let may_lose = self.after.is_some() && !program.order_is_selected;
+        let may_lose = self.after.is_some() && !program.is_place_told();
         if may_lose { usize::MAX } else { rows_wanted(resume, limits) }
     }
 
     /// Whether a row is on an earlier page. What it is decides its place, unless it is
-    /// sorted by something else: then it is remembered.
+    /// sorted by something else, or by nothing: then it is remembered.
     fn is_given(
         &mut self,
         key: &[u8],
@@ -124,12 +173,15 @@ impl DistinctRows {
         program: &Program,
         row: &Scope<'_>,
     ) -> Result<bool> {
-        if may_follow(self.after.as_ref(), place) {
-            return Ok(self.given.contains(key));
+        if self.given.is_empty() && may_follow(self.after.as_ref(), place) {
+            return Ok(false);
         }
-        if !program.order_is_selected && !self.given.contains(key) {
-            row.run.keep(kept(key))?;
-            self.given.insert(key.to_vec());
+        let mark = row_mark(key);
+        if may_follow(self.after.as_ref(), place) {
+            return Ok(self.given.contains(&mark));
+        }
+        if !program.is_place_told() && self.given.insert(mark) {
+            row.run.keep(GIVEN_BYTES)?;
             if let Some(place) = self.places.get(key).cloned() {
                 self.remove(&place, row);
             }
@@ -191,10 +243,23 @@ impl DistinctRows {
 }
 
 impl DistinctRow {
+    fn new(key: Vec<u8>, program: &Program, row: &Scope<'_>) -> Result<DistinctRow> {
+        let mut text = Vec::new();
+        program.select.projection.write(row, &mut text)?;
+        row.run.pass(text.len())?;
+        Ok(DistinctRow { key, text })
+    }
+
     /// How many bytes are kept for it, about.
     fn kept(&self, place: &SortPlace) -> usize {
         2 * kept(&self.key) + kept(&self.text) + 2 * place.0.len()
     }
+}
+
+fn row_mark(key: &[u8]) -> RowMark {
+    let mut mark = RowMark::default();
+    mark.iter_mut().zip(Sha256::digest(key)).for_each(|(to, from)| *to = from);
+    mark
 }
 
 /// The place of a row in the order of its own.

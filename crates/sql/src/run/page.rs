@@ -4,7 +4,7 @@
 //! page needs to know is a [`Resume`]: how many rows may still come, and for a
 //! sorted answer the place of the last row. Groups and aggregates give all they have
 //! in one page: they must come from one look at the data. Distinct rows that do not
-//! fit in one come in an order of their own, in `distinct.rs`.
+//! fit in one are seen to by `distinct.rs`.
 
 use std::collections::{BTreeMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
@@ -237,7 +237,10 @@ impl<'p> Page<'p> {
                 }
                 Gathered::Distinct(distinct) => {
                     let place = (sort_key(&program.order, row)?, tie, place);
-                    distinct.add(place, program, row, resume, limits)?;
+                    if !distinct.add(place, program, row, resume, limits)? {
+                        *full = true;
+                        return Ok(Flow::Enough);
+                    }
                 }
                 Gathered::Ordered(last, gate) => {
                     let place = (sort_key(&program.order, row)?, tie, place);

@@ -78,6 +78,11 @@ impl Program {
         }
     }
 
+    /// Whether what a row is tells its place in the answer.
+    pub(super) fn is_place_told(&self) -> bool {
+        self.order_is_selected && !self.order.is_empty()
+    }
+
     /// Whether it reads the container at all; `SELECT 1` does not.
     pub fn reads_items(&self) -> bool {
         self.reads_items

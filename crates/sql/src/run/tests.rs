@@ -386,13 +386,14 @@ fn a_distinct_row_stands_where_the_first_of_its_equals_does() {
             ("SELECT DISTINCT VALUE c.a FROM c ORDER BY c.b", json!([1, 3, 2])),
             ("SELECT DISTINCT VALUE c.a FROM c ORDER BY c.b DESC", json!([1, 2, 3])),
             ("SELECT DISTINCT VALUE c.a FROM c ORDER BY c.b OFFSET 1 LIMIT 1", json!([3])),
-            ("SELECT DISTINCT TOP 2 VALUE c.a FROM c", json!([1, 2])),
         ] {
             let program = program(query, json!([])).unwrap();
             assert_eq!(json!(page(&program, &list, 100, None).unwrap().0), expected, "{query}");
         }
         list.reverse();
     }
+    let program = program("SELECT DISTINCT TOP 2 VALUE c.a FROM c", json!([])).unwrap();
+    assert_eq!(json!(page(&program, &list, 100, None).unwrap().0), json!([1, 2]));
 }
 
 /// The rows of a subquery of all items come in one page, whatever its length.

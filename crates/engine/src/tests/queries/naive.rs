@@ -26,10 +26,8 @@ pub(super) struct Document {
 /// What a query should answer.
 #[derive(Clone)]
 pub(super) struct Answer {
-    /// All its rows, before OFFSET, LIMIT and TOP.
+    /// All its rows in their order, before OFFSET, LIMIT and TOP.
     pub(super) rows: Vec<Value>,
-    /// Whether they are in the only order that is right.
-    pub(super) ordered: bool,
     /// By which bytes each is sorted, what falls turned around.
     pub(super) keys: Vec<Vec<Vec<u8>>>,
     pub(super) skip: usize,
@@ -37,6 +35,11 @@ pub(super) struct Answer {
 }
 
 impl Answer {
+    /// The rows that are given.
+    pub(super) fn expected(&self) -> impl Iterator<Item = &Value> + Clone {
+        self.rows.iter().skip(self.skip).take(self.take.unwrap_or(usize::MAX))
+    }
+
     /// The rows from some sort values on, or only those behind them.
     pub(super) fn from(&self, start: &Vec<Vec<u8>>, exclude: bool) -> Answer {
         let rows = self.keys.iter().cloned().zip(self.rows.iter().cloned());
@@ -71,7 +74,7 @@ struct Row {
     value: Value,
 }
 
-/// Answers a query over all items there are.
+/// Answers a query over all items there are, in the order in which they come.
 pub(super) fn answer(request: &Request, documents: &[Document]) -> Answer {
     let naive = Naive { request };
     let query = &request.query;
@@ -94,7 +97,6 @@ pub(super) fn answer(request: &Request, documents: &[Document]) -> Answer {
     Answer {
         rows: values,
         keys,
-        ordered: query.order_by.is_some(),
         skip: page.map_or(0, |page| naive.count(&page.offset)),
         take: take.into_iter().chain(query.top.as_ref().map(|top| naive.count(top))).min(),
     }

@@ -69,8 +69,8 @@ pub(super) fn query(random: &mut Random, defined: &[Defined]) -> Value {
 }
 
 /// One whose rows start with the partition key and the id of their item, which a
-/// random filter lets through. Whether it is sorted.
-pub(super) fn places(random: &mut Random, defined: &[Defined]) -> (Value, bool) {
+/// random filter lets through.
+pub(super) fn places(random: &mut Random, defined: &[Defined]) -> Value {
     let mut writer = Writer::new(random, defined);
     let from = writer.from();
     let filter = if writer.random.chance(85) { writer.filter(2) } else { "true".to_owned() };
@@ -80,7 +80,17 @@ pub(super) fn places(random: &mut Random, defined: &[Defined]) -> (Value, bool) 
     let members: Vec<&str> = ["c.pk", "c.id"].into_iter().chain(joined).collect();
     let row = members.join(", ");
     let text = format!("SELECT VALUE [{row}] FROM {from} WHERE {filter}{order}");
-    (writer.body(&text), sorted)
+    writer.body(&text)
+}
+
+/// One of distinct rows without an order.
+pub(super) fn distinct(random: &mut Random, defined: &[Defined]) -> Value {
+    let mut writer = Writer::new(random, defined);
+    let from = writer.from();
+    let filter = if writer.random.chance(50) { writer.filter(2) } else { "true".to_owned() };
+    let value = writer.random.pick(&["c.n", "c.a", "c.s", "[c.a, c.n]", "c.pk"]);
+    let text = format!("SELECT DISTINCT VALUE {value} FROM {from} WHERE {filter}");
+    writer.body(&text)
 }
 
 impl<'r> Writer<'r> {

@@ -40,10 +40,19 @@ pub(super) type Place = (&'static str, String);
 #[derive(Clone)]
 pub(super) struct Written {
     pub(super) value: Value,
-    tie: (usize, u64),
+    stands: Stands,
     expires: Option<u64>,
     /// Tells one write from another.
     pub(super) number: u64,
+}
+
+/// Where an item stands: its range, by the order of their bounds, its bucket, and its
+/// number.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Stands {
+    range: usize,
+    docno: u64,
+    slice: usize,
 }
 
 pub(super) struct World {
@@ -82,9 +91,9 @@ impl World {
         let wall = Arc::new(HandWall::at(1000));
         let options = LocalOptions { wall: Arc::clone(&wall) as _, ..LocalOptions::default() };
         let store = Arc::new(Local::on(Memory::default(), options).unwrap());
-        let slices = random.pick(&[1, 4]);
         let settings = EngineSettings {
-            slices,
+            ranges_min: random.pick(&[1, 4]),
+            slices_max: random.pick(&[256, 256, 2, 1]),
             lenient_order_by: true,
             query_steps: steps(random),
             query_limits: limits(random),
@@ -218,7 +227,7 @@ impl World {
             let body = String::from_utf8(success.body.to_vec()).unwrap();
             let value = value::read(&body).unwrap();
             let written = Written {
-                tie: self.tie(side, &place, &value),
+                stands: self.stands(side, &place, &value),
                 expires: self.expiry(&value),
                 number: self.writes,
                 value,
@@ -234,13 +243,14 @@ impl World {
         u64::try_from(seconds).ok().map(|seconds| self.now + seconds)
     }
 
-    /// Its bucket, and its number.
-    fn tie(&self, side: usize, place: &Place, item: &Value) -> (usize, u64) {
+    fn stands(&self, side: usize, place: &Place, item: &Value) -> Stands {
         let opened = self.engine.shared.enter(&at(side), ErrorKind::NotFound).unwrap();
         let spot = Spot::new(&opened.container, &key(place.0), place.1.clone().into_bytes());
         let slice = opened.container.buckets().position(|bucket| bucket == spot.bucket).unwrap();
+        let in_range = &self.layout.spots[place.0].range;
+        let range = self.layout.ranges.iter().position(|id| id == in_range).unwrap();
         let rid = ItemRid::parse(item.property("_rid").as_str().unwrap()).unwrap();
-        (slice, rid.docno)
+        Stands { range, docno: rid.docno, slice }
     }
 
     fn delete(&mut self, random: &mut Random) {
@@ -304,11 +314,14 @@ impl World {
         written.expires.is_none_or(|expires| self.now < expires)
     }
 
-    /// What is alive of a piece of a container.
+    /// What is alive of a piece of a container, range by range in the order in which it
+    /// was made.
     pub(super) fn alive(&self, side: usize, piece: &Piece) -> Vec<(&Place, &Written)> {
         let meant = |place: &Place| piece.contains(place.0, &self.layout.spots[place.0]);
         let alive = self.items[side].iter().filter(|(_, written)| self.is_alive(written));
-        alive.filter(|(place, _)| meant(place)).collect()
+        let mut alive: Vec<_> = alive.filter(|(place, _)| meant(place)).collect();
+        alive.sort_by_key(|(_, written)| written.stands);
+        alive
     }
 
     /// The same, as the naive answer needs it.
@@ -320,7 +333,8 @@ impl World {
         let document = |(_, written): (_, &Written)| {
             let defined = defined.iter().map(|(name, request)| (*name, request.as_ref().unwrap()));
             let shown = naive::shown(&written.value, defined);
-            Document { value: written.value.clone(), shown, tie: written.tie }
+            let Stands { slice, docno, .. } = written.stands;
+            Document { value: written.value.clone(), shown, tie: (slice, docno) }
         };
         self.alive(side, piece).into_iter().map(document).collect()
     }

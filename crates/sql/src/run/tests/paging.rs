@@ -113,7 +113,8 @@ proptest! {
     }
 }
 
-/// What is there all the time comes once, whatever is written between two pages.
+/// Rows that are sorted by what they are come once if they are there all the time, whatever
+/// is written between two pages.
 #[test]
 fn distinct_rows_survive_writes_between_pages() {
     let list = |values: &[&str]| {
@@ -123,12 +124,35 @@ fn distinct_rows_survive_writes_between_pages() {
     let short = |rows: Vec<Json>| -> Vec<String> {
         rows.iter().map(|row| row.as_str().unwrap()[..1].to_owned()).collect()
     };
-    let program = program("SELECT DISTINCT VALUE c.v FROM c", json!([])).unwrap();
+    let program = program("SELECT DISTINCT VALUE c.v FROM c ORDER BY c.v", json!([])).unwrap();
     let (rows, next) = page(&program, &list(&["d", "b", "a", "c", "b"]), 2, None).unwrap();
     assert_eq!(short(rows), ["a", "b"]);
     // The first b is gone, and d has moved before everything.
     let (rows, next) = page(&program, &list(&["d", "a", "c", "b"]), 2, next).unwrap();
     assert_eq!((short(rows), next), (vec!["c".to_owned(), "d".to_owned()], None));
+}
+
+/// Without an order they come where they stand first, and a page looks no further than it
+/// needs to.
+#[test]
+fn distinct_rows_come_where_they_stand_first() {
+    let values = ["d", "b", "d", "a", "b", "c", "a"];
+    let list = documents(&values.iter().map(|value| json!({ "v": value })).collect());
+    for (query, expected) in [
+        ("SELECT DISTINCT VALUE c.v FROM c", vec!["d", "b", "a", "c"]),
+        ("SELECT DISTINCT VALUE c.v FROM c OFFSET 1 LIMIT 2", vec!["b", "a"]),
+    ] {
+        let program = program(query, json!([])).unwrap();
+        for rows in 1..5 {
+            let (mut found, mut next) = page(&program, &list, rows, None).unwrap();
+            while next.is_some() {
+                let (more, after) = page(&program, &list, rows, next).unwrap();
+                found.extend(more);
+                next = after;
+            }
+            assert_eq!(json!(found), json!(expected), "{query} in pages of {rows}");
+        }
+    }
 }
 
 /// Bytes end a page of distinct rows as rows do; one that is longer stands alone.
