@@ -295,20 +295,14 @@ fn query_feed(request: &Request<'_>, feed: Feed) -> Result<Operation> {
 
 /// Whether the item is to be in the index.
 fn indexing(request: &Request<'_>) -> Result<Indexing> {
-    let directive = request.options.text(Opt::IndexingDirective)?;
-    match directive.as_deref() {
-        None => Ok(Indexing::ByPolicy),
-        Some(text) if text.is_empty() || text.eq_ignore_ascii_case("Default") => {
-            Ok(Indexing::ByPolicy)
-        }
-        Some(text) if text.eq_ignore_ascii_case("Include") => Ok(Indexing::Include),
-        Some(text) if text.eq_ignore_ascii_case("Exclude") => Ok(Indexing::Exclude),
-        Some(text) => Err(Error::bad_request(format!(
-            "The header '{}' has the value '{text}', but must be 'Default', 'Include' or \
+    let directive = request.options.text(Opt::IndexingDirective)?.unwrap_or_default();
+    Indexing::named(&directive).ok_or_else(|| {
+        Error::bad_request(format!(
+            "The header '{}' has the value '{directive}', but must be 'Default', 'Include' or \
              'Exclude'.",
             request.options.name(Opt::IndexingDirective)
-        ))),
-    }
+        ))
+    })
 }
 
 fn write_batch(request: &Request<'_>, at: ContainerScope) -> Result<Operation> {
@@ -318,8 +312,8 @@ fn write_batch(request: &Request<'_>, at: ContainerScope) -> Result<Operation> {
         (false, true) => BatchMode::GoesOn,
         (false, false) => BatchMode::Stops,
     };
-    let steps = batch::read(request.body, minimal(request)?, item_of)?;
-    Ok(Operation::WriteBatch(WriteBatch { at, part: part(request)?, mode, steps }))
+    let (form, steps) = batch::read(request.body, minimal(request)?, item_of)?;
+    Ok(Operation::WriteBatch(WriteBatch { at, part: part(request)?, mode, steps, form }))
 }
 
 fn item(request: &Request<'_>) -> Result<ObjectText> {

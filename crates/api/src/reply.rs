@@ -38,6 +38,7 @@ spelled! {
     ActivityId "x-ms-activity-id";
     AltContentPath "x-ms-alt-content-path";
     ContentPath "x-ms-content-path";
+    ContentType "content-type";
     Continuation "x-ms-continuation";
     LocalLsn "x-ms-cosmos-llsn";
     GlobalLsn "x-ms-global-committed-lsn";

@@ -6,10 +6,11 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use dayfly_engine::operation::BatchForm;
 use dayfly_engine::reply::{Origin, Pieces, QueryFigures, QueryTimes, Reply, Success, Usage};
 use dayfly_model::{Error, Timestamp, session};
 
-use crate::advice;
+use crate::{advice, results};
 
 /// A figure of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +25,8 @@ pub(crate) enum Figure {
     AltContentPath,
     /// Where it happened, by RID.
     ContentPath,
+    /// What the body is, if it is not JSON.
+    ContentType,
     /// Where the next page begins.
     Continuation,
     /// The last commit of the replica.
@@ -180,7 +183,15 @@ fn succeed(out: &mut impl Out, success: Success, took: Duration) -> (u16, Pieces
     if let Some(percent) = success.index_progress {
         out.put(Figure::IndexProgress, Told::Number(percent.into()));
     }
-    (success.status, success.body)
+    let body = match success.batch.map(|batch| *batch) {
+        Some((BatchForm::Text, results)) => results::text(&results),
+        Some((BatchForm::Rows, results)) => {
+            out.put(Figure::ContentType, Told::Word("application/octet-stream"));
+            results::rows(&results)
+        }
+        None => success.body,
+    };
+    (success.status, body)
 }
 
 fn fail(out: &mut impl Out, error: &Error, activity_id: &str) -> (u16, Pieces) {

@@ -27,6 +27,7 @@
 //! sign: none                     ... or `read-only`, `wrong`, `raw`, `rid`
 //! if-match: {e}                  any header; {name} is a value kept before
 //! body-bytes: 7b7d               the body as bytes, in hexadecimal digits
+//! body-rows: yes                 the body is sent in the binary rows of .NET, and so answered
 //! {"id":"carts"}                 the body; `<x*5>` in it is `xxxxx`
 //! > 201 {"id":"carts"}           the answer: status and the whole JSON body
 //! > 201 ~ {"defaultTtl":5}       ... or a part of it; of a text, one line
@@ -55,6 +56,8 @@
 
 #[path = "scenarios/play.rs"]
 mod play;
+#[path = "scenarios/rows.rs"]
+mod rows;
 #[path = "scenarios/script.rs"]
 mod script;
 #[path = "scenarios/server.rs"]

@@ -79,7 +79,7 @@ use crate::figures::AllFigures;
 use crate::items::{Around, WritePlan};
 use crate::lanes::Lanes;
 pub use crate::lanes::{ByLane, LaneFigures};
-use crate::operation::{ContainerScope, Operation, Part, WriteBatch, WriteItem};
+use crate::operation::{BatchForm, ContainerScope, Operation, Part, WriteBatch, WriteItem};
 use crate::purge::Purge;
 pub use crate::purge::{LAG_SECONDS, Lag, PurgeFigures, PurgeState, PurgeStatus};
 use crate::reply::{Reply, Success, stopped, storage_failed};
@@ -115,7 +115,7 @@ pub struct Pending(Waiting);
 
 enum Waiting {
     Item(Ticket<WritePlan>, FromContainer),
-    Batch(Ticket<WritePlan>, FromContainer),
+    Batch(Ticket<WritePlan>, FromContainer, BatchForm),
     Work(oneshot::Receiver<Reply>),
     /// It is given up when this is dropped.
     Query(oneshot::Receiver<Reply>, Waiter),
@@ -146,8 +146,8 @@ impl Answer {
             Answer::Pending(Pending(Waiting::Item(ticket, within))) => {
                 within.tell(done(ticket.wait()))
             }
-            Answer::Pending(Pending(Waiting::Batch(ticket, within))) => {
-                within.tell(items::batch_answer(ticket.wait()))
+            Answer::Pending(Pending(Waiting::Batch(ticket, within, form))) => {
+                within.tell(items::batch_answer(ticket.wait(), form))
             }
             Answer::Pending(Pending(Waiting::Work(receiver) | Waiting::Query(receiver, _))) => {
                 receiver.recv().unwrap_or_else(|_| stopped().into())
@@ -161,8 +161,8 @@ impl Pending {
     pub async fn answer(self) -> Reply {
         match self.0 {
             Waiting::Item(ticket, within) => within.tell(done(ticket.answer().await)),
-            Waiting::Batch(ticket, within) => {
-                within.tell(items::batch_answer(ticket.answer().await))
+            Waiting::Batch(ticket, within, form) => {
+                within.tell(items::batch_answer(ticket.answer().await, form))
             }
             Waiting::Work(receiver) => receiver.await.unwrap_or_else(|_| stopped().into()),
             Waiting::Query(receiver, waiter) => {
@@ -366,13 +366,13 @@ impl Engine {
     }
 
     fn write_batch(&self, batch: WriteBatch) -> Answer {
-        let part = batch.part.clone();
+        let (part, form) = (batch.part.clone(), batch.form);
         let opened = match self.shared.enter_part(&batch.at, &part) {
             Ok(opened) => opened,
             Err(reply) => return Answer::ready(reply),
         };
         let plan = items::batch_plan(&opened, batch, Around::of(&self.shared));
-        self.commit(opened, &part, plan, Waiting::Batch)
+        self.commit(opened, &part, plan, |ticket, within| Waiting::Batch(ticket, within, form))
     }
 
     /// Hands in a plan, if there is one.
@@ -381,7 +381,7 @@ impl Engine {
         opened: Opened,
         part: &Part,
         plan: Result<WritePlan>,
-        waiting: fn(Ticket<WritePlan>, FromContainer) -> Waiting,
+        waiting: impl FnOnce(Ticket<WritePlan>, FromContainer) -> Waiting,
     ) -> Answer {
         match plan {
             Ok(plan) => {

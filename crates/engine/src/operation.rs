@@ -308,6 +308,19 @@ pub enum Indexing {
     Exclude,
 }
 
+impl Indexing {
+    /// What a word of the service means; no word is as good as `Default`.
+    pub fn named(word: &str) -> Option<Indexing> {
+        let is = |known: &str| word.eq_ignore_ascii_case(known);
+        match word {
+            _ if word.is_empty() || is("Default") => Some(Indexing::ByPolicy),
+            _ if is("Include") => Some(Indexing::Include),
+            _ if is("Exclude") => Some(Indexing::Exclude),
+            _ => None,
+        }
+    }
+}
+
 /// Several writes and reads in one request.
 #[derive(Clone, Debug)]
 pub struct WriteBatch {
@@ -320,6 +333,17 @@ pub struct WriteBatch {
     /// One after the other. What cannot be read fails in its turn. Where they are is said
     /// above.
     pub steps: Vec<Result<WriteItem, Error>>,
+    /// How it is written, and how its answer is to be.
+    pub form: BatchForm,
+}
+
+/// How a batch is written; it comes back with the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BatchForm {
+    /// As an array of JSON.
+    Text,
+    /// In binary rows, as .NET does.
+    Rows,
 }
 
 /// What happens when an operation of a batch fails.

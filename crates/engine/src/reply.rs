@@ -9,7 +9,7 @@ pub use dayfly_storage::tally::Count;
 use serde_json::{Map, Value};
 
 use crate::condition::names;
-use crate::operation::{AdviceForm, Condition};
+use crate::operation::{AdviceForm, BatchForm, Condition};
 
 /// The answer to an operation, also when it failed.
 #[derive(Clone, Debug)]
@@ -55,6 +55,8 @@ pub struct Success {
     pub query: Option<Box<QueryFigures>>,
     /// Which indexes a query uses, if that was asked for.
     pub advice: Option<Box<(AdviceForm, IndexAdvice)>>,
+    /// What each operation of a batch answers, in their order, and how that is written.
+    pub batch: Option<Box<(BatchForm, Vec<Reply>)>>,
     /// For a container: whether it shares the throughput of its database.
     pub shares_throughput: bool,
     /// For an offer: the least throughput it could be given.

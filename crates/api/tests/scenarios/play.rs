@@ -6,10 +6,12 @@ use std::path::Path;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
+use dayfly_api::hybrid_row::{OPERATION, RESULT};
 use dayfly_engine::QuerySteps;
 use http::Response;
 use serde_json::{Map, Value};
 
+use crate::rows;
 use crate::script::{Act, Expected, Request, Step, parse};
 use crate::server::{Engine, Mode, Server};
 
@@ -112,11 +114,13 @@ impl Player {
         let mut sign = String::from("name");
         let mut body = Vec::new();
         let mut headers = Vec::new();
+        let mut in_rows = false;
         for (name, value) in &request.headers {
             let value = self.fill(value);
             match name.as_str() {
                 "sign" => sign = value,
-                "body-bytes" => body = bytes(&value)?,
+                "body-bytes" => body = rows::from_hex(&value)?,
+                "body-rows" => in_rows = true,
                 _ => headers.push((name.clone(), value)),
             }
         }
@@ -124,7 +128,12 @@ impl Player {
         if body.is_empty() {
             body = repeated(&self.fill(request.body.trim_end())).into_bytes();
         }
+        if in_rows {
+            let list = serde_json::from_slice(&body).map_err(|why| format!("no rows: {why}"))?;
+            body = rows::write(&OPERATION, &list)?;
+        }
         let response = self.server.send(&request.method, &path, &headers, body, &sign);
+        let response = in_text(response)?;
         let said = String::from_utf8_lossy(response.body()).into_owned();
         if response.status().as_u16() != request.status {
             return Err(format!("expected {}, got {} {said}", request.status, response.status()));
@@ -189,14 +198,21 @@ impl Player {
     }
 }
 
-/// Bytes that are written as hexadecimal digits.
-fn bytes(digits: &str) -> Result<Vec<u8>, String> {
-    digits
-        .as_bytes()
-        .chunks(2)
-        .map(|pair| u8::from_str_radix(&String::from_utf8_lossy(pair), 16))
-        .collect::<Result<_, _>>()
-        .map_err(|_| format!("'{digits}' are not bytes"))
+/// The same answer, with JSON in place of binary rows.
+fn in_text(response: Response<Bytes>) -> Result<Response<Bytes>, String> {
+    let kind = response.headers().get("content-type");
+    if kind.is_none_or(|kind| kind != "application/octet-stream") {
+        return Ok(response);
+    }
+    let mut results = rows::read(&RESULT, response.body())?;
+    for result in &mut results {
+        if let Some(body) = result.get_mut("resourceBody")
+            && let Some(text) = body.as_str()
+        {
+            *body = serde_json::from_str(text).map_err(|why| format!("not JSON: {text} {why}"))?;
+        }
+    }
+    Ok(response.map(|_| Value::Array(results).to_string().into()))
 }
 
 /// Writes `<x*5>` out as `xxxxx`.

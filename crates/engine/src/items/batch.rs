@@ -4,11 +4,11 @@
 //! another, which clients call bulk, have a key each, all in the range that the request
 //! names; where a client's map of the ranges is old it is told so, and sorts them anew.
 
-use dayfly_model::partition_key::PartitionKey;
+use dayfly_model::partition_key::{self, PartitionKey};
 use dayfly_model::{Error, ErrorKind, Result};
 
 use super::plan::{Around, Refused, WritePlan, Written, plan as plan_of};
-use crate::operation::{Act, BatchMode, WriteBatch, WriteItem};
+use crate::operation::{Act, BatchForm, BatchMode, WriteBatch, WriteItem};
 use crate::parts::{self, Home};
 use crate::reply::{Reply, Success};
 use crate::scope::Opened;
@@ -27,6 +27,10 @@ pub(crate) fn plan(opened: &Opened, batch: WriteBatch, around: Around) -> Result
         return Err(Error::bad_request(why));
     }
     if mode == BatchMode::Atomic && part.partition_key.is_none() {
+        // A hierarchical key that is not complete comes as the keys that begin with it.
+        if part.start.is_some() || part.end.is_some() {
+            return Err(partition_key::mismatch());
+        }
         return Err(Error::bad_request("An atomic batch needs the partition key of its items."));
     }
     let home = parts::home(&opened.container, &part)?;
@@ -84,13 +88,17 @@ fn checked(given: Option<PartitionKey>, key: &PartitionKey) -> Result<PartitionK
 }
 
 /// The answer to a batch: that of each operation, in order.
-pub(crate) fn answer(outcome: Result<Written, Refused>) -> Reply {
+pub(crate) fn answer(outcome: Result<Written, Refused>, form: BatchForm) -> Reply {
     match outcome {
         Ok(written) | Err(Refused::Decided(written)) => {
-            let (place, now) = written.origin();
+            let (mut place, now) = written.origin();
             let results: Vec<Reply> = written.into_replies().into_iter().map(free).collect();
+            // Where one failed, the service does not tell the RID.
+            if results.iter().any(|result| result.outcome.is_err()) {
+                place.rid = None;
+            }
             let charge_ru = results.iter().map(|result| result.charge_ru).sum();
-            Reply::ok(shown(results), now, charge_ru).at(place)
+            Reply::ok(shown(results, form), now, charge_ru).at(place)
         }
         Err(Refused::Failed(reply)) => reply,
     }
@@ -103,43 +111,12 @@ fn free(result: Reply) -> Reply {
     Reply { charge_ru: if is_dependent { 0.0 } else { result.charge_ru }, ..result }
 }
 
-fn shown(results: Vec<Reply>) -> Success {
+fn shown(results: Vec<Reply>, form: BatchForm) -> Success {
     let is_good = |result: &Reply| matches!(&result.outcome, Ok(done) if done.status < 300);
     let status = if results.iter().all(is_good) { 200 } else { 207 };
     let ttl_ignored =
         results.iter().any(|result| matches!(&result.outcome, Ok(done) if done.ttl_ignored));
-    let count = results.len();
-    let mut body = Vec::new();
-    for result in results {
-        body.push(if body.is_empty() { b'[' } else { b',' });
-        write_result(&mut body, &result);
-    }
-    body.push(b']');
-    Success { ttl_ignored, item_count: Some(count), ..Success::new(status, body) }
-}
-
-fn write_result(body: &mut Vec<u8>, result: &Reply) {
-    let charge_ru = (result.charge_ru * 100.0).round() / 100.0;
-    match &result.outcome {
-        Ok(done) => {
-            body.extend(format!("{{\"statusCode\":{}", done.status).bytes());
-            if let Some(etag) = &done.etag {
-                body.extend(format!(",\"eTag\":{}", serde_json::json!(etag)).bytes());
-            }
-            if !done.body.is_empty() {
-                body.extend(b",\"resourceBody\":");
-                body.extend_from_slice(&done.body.first);
-                body.extend_from_slice(&done.body.second);
-            }
-        }
-        Err(error) => {
-            let wire = error.kind.wire();
-            body.extend(format!("{{\"statusCode\":{}", wire.status).bytes());
-            if wire.substatus != 0 {
-                body.extend(format!(",\"subStatusCode\":{}", wire.substatus).bytes());
-            }
-            body.extend(format!(",\"message\":{}", serde_json::json!(error.message)).bytes());
-        }
-    }
-    body.extend(format!(",\"requestCharge\":{charge_ru}}}").bytes());
+    let item_count = Some(results.len());
+    let batch = Some(Box::new((form, results)));
+    Success { status, ttl_ignored, item_count, batch, ..Success::default() }
 }

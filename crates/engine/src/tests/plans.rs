@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::server::{Kind, Server, Setup, at, partition_key, text};
 use crate::items::{self, Around, Refused};
 use crate::operation::{
-    Act, BatchMode, Condition, Indexing, Operation, Part, WriteBatch, WriteItem,
+    Act, BatchForm, BatchMode, Condition, Indexing, Operation, Part, WriteBatch, WriteItem,
 };
 use crate::version;
 
@@ -34,7 +34,8 @@ impl Server {
             })
         });
         let mode = if is_atomic { BatchMode::Atomic } else { BatchMode::GoesOn };
-        let batch = WriteBatch { at: at(), part, mode, steps: steps.collect() };
+        let batch =
+            WriteBatch { at: at(), part, mode, steps: steps.collect(), form: BatchForm::Text };
         let plan = items::batch_plan(&opened, batch, Around::of(shared)).unwrap();
         let bucket = plan.bucket();
         let written = match commit_returning(&shared.store, bucket, plan).wait() {
@@ -170,7 +171,8 @@ fn what_has_expired_by_the_commit_refuses_nothing() {
     };
     let steps = vec![step(create("new", 2)), step(create("old", 3))];
     let part = Part::of(Some(partition_key("x")));
-    let batch = WriteBatch { at: at(), part, mode: BatchMode::GoesOn, steps };
+    let batch =
+        WriteBatch { at: at(), part, mode: BatchMode::GoesOn, steps, form: BatchForm::Text };
     let mut ticket = server.hand_in(Operation::WriteBatch(batch));
     server.clock(1010);
     server.begin();

@@ -1,0 +1,106 @@
+//! Plays a file of bodies that .NET sent and took: `hybridrow-fixtures.jsonl`, beside the
+//! file that `DAYFLY_QUERY_CASES` names. Each line is a JSON object with `direction`,
+//! `headers`, the bytes in `hex`, and what each row `means`.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test may panic"
+)]
+
+#[path = "scenarios/rows.rs"]
+mod rows;
+#[path = "scenarios/server.rs"]
+#[allow(dead_code, reason = "the scripts use more of it")]
+mod server;
+
+use std::path::Path;
+
+use dayfly_api::hybrid_row::{OPERATION, RESULT};
+use serde_json::{Value, json};
+use server::{Engine, Mode, Server};
+
+/// Whether the rows are as .NET would write them: nothing that the schema does not have.
+fn is_plain(case: &Value, names: &[&str], bytes: &[u8]) -> bool {
+    let known = |row: &Value| row.as_object().unwrap().keys().all(|name| names.contains(&&**name));
+    bytes[6..10] == [10, 0, 0, 0] && case["means"].as_array().unwrap().iter().all(known)
+}
+
+/// What the rows mean, and that they are written so.
+fn check_bytes(case: &Value) {
+    let name = &case["name"];
+    let layout = if case["direction"] == "request" { &OPERATION } else { &RESULT };
+    let names: Vec<&str> = layout.names().collect();
+    let bytes = rows::from_hex(case["hex"].as_str().unwrap()).unwrap();
+    let mut means = case["means"].clone();
+    for row in means.as_array_mut().unwrap() {
+        row.as_object_mut().unwrap().retain(|name, _| names.contains(&name.as_str()));
+    }
+    let read = rows::read(layout, &bytes).unwrap_or_else(|why| panic!("{name}: {why}"));
+    assert_eq!(Value::Array(read), means, "{name}");
+    if is_plain(case, &names, &bytes) {
+        assert_eq!(rows::write(layout, &means).unwrap(), bytes, "{name}");
+    }
+}
+
+/// That the server takes a request: with rows, one for each operation, or with a refusal
+/// where the file knows of it.
+fn check_request(case: &Value) {
+    let name = case["name"].as_str().unwrap();
+    let server = Server::new(Engine::Memory { slices: 1 }, Mode::default());
+    let paths = if name.contains("hierarchical") {
+        json!({ "paths": ["/t", "/u", "/s"], "kind": "MultiHash", "version": 2 })
+    } else {
+        json!({ "paths": ["/pk"], "kind": "Hash", "version": 2 })
+    };
+    let container = json!({ "id": "c", "partitionKey": paths });
+    for (link, body) in [("/dbs", json!({ "id": "d" })), ("/dbs/d/colls", container)] {
+        server.send("POST", link, &[], body.to_string().into_bytes(), "name");
+    }
+    let headers = case["headers"].as_object().unwrap().iter();
+    let headers: Vec<_> =
+        headers.map(|(name, value)| (name.clone(), value.as_str().unwrap().to_owned())).collect();
+    let bytes = rows::from_hex(case["hex"].as_str().unwrap()).unwrap();
+    let answer = server.send("POST", "/dbs/d/colls/c/docs", &headers, bytes, "name");
+    let operations = case["means"].as_array().unwrap();
+    let patches = operations.iter().any(|operation| operation["operationType"] == 1);
+    let no_key = name.contains("no key header");
+    match answer.status().as_u16() {
+        400 if no_key => {}
+        501 if patches => {}
+        200 | 207 if !no_key => {
+            assert_eq!(answer.headers()["content-type"], "application/octet-stream", "{name}");
+            let results = rows::read(&RESULT, answer.body()).unwrap();
+            assert_eq!(results.len(), operations.len(), "{name}");
+            println!("{name}: {:?}", statuses(&results));
+        }
+        status => panic!("{name}: {status} {}", String::from_utf8_lossy(answer.body())),
+    }
+}
+
+fn statuses(results: &[Value]) -> Vec<i64> {
+    results.iter().map(|result| result["statusCode"].as_i64().unwrap()).collect()
+}
+
+#[test]
+fn known_rows() {
+    let Some(cases) = std::env::var_os("DAYFLY_QUERY_CASES") else {
+        println!("DAYFLY_QUERY_CASES names no file: no known rows were run.");
+        return;
+    };
+    let path = Path::new(&cases).with_file_name("hybridrow-fixtures.jsonl");
+    let Ok(text) = std::fs::read_to_string(&path) else {
+        println!("There is no hybridrow-fixtures.jsonl beside the known queries: none were run.");
+        return;
+    };
+    for line in text.lines() {
+        let case: Value = serde_json::from_str(line).unwrap();
+        check_bytes(&case);
+        if case["direction"] == "request" {
+            check_request(&case);
+        }
+    }
+    println!("{} known bodies of rows", text.lines().count());
+}
