@@ -205,3 +205,6 @@ fn with_ttl(
     let comma = if inside == "{" { "" } else { "," };
     item(&format!("{inside}{comma}\"ttl\":{seconds}}}").into())
 }
+
+#[cfg(test)]
+mod tests;

@@ -40,7 +40,7 @@ impl<'b> Applied<'b> {
         }
         if let Change::Nothing { shown } = change {
             self.made.push(None);
-            self.shown.push(shown.and_then(|old| self.resolved(old)));
+            self.shown.push(self.resolved(shown));
             return;
         }
         let made = self.change(change);

@@ -41,8 +41,8 @@ pub(super) enum Change {
     Move { new: New, old: Old, before: Indexed, from: ItemKey },
     /// An item goes.
     Bury { old: Old, spot: Spot, indexed: Indexed },
-    /// An item is shown, or is not because it is known.
-    Nothing { shown: Option<Old> },
+    /// An item is shown, or only its version because it is known.
+    Nothing { shown: Old },
 }
 
 /// A version of an item that is to be.
@@ -87,7 +87,8 @@ impl Decision {
             Change::Create(new) | Change::Replace { new, .. } | Change::Move { new, .. } => {
                 new.text_bytes
             }
-            Change::Nothing { shown } => shown.as_ref().map_or(0, Old::shown_bytes),
+            Change::Nothing { .. } if self.status == 304 => 0,
+            Change::Nothing { shown } => shown.shown_bytes(),
             Change::Bury { .. } => 0,
         }
     }
@@ -228,7 +229,7 @@ impl Decider<'_> {
             charge_ru: charge::of_read(old.shown_bytes()),
             ttl_ignored: false,
             valid_before: self.alive_before(&old),
-            change: Change::Nothing { shown: (!is_known).then_some(old) },
+            change: Change::Nothing { shown: old },
         }
     }
 

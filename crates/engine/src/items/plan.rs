@@ -328,7 +328,7 @@ impl Written {
         if let Some(record) = &done.record {
             let etag = record.etag(&self.container);
             success.item_lsn = Some(self.lsn);
-            if !done.minimal {
+            if !done.minimal && done.status != 304 {
                 success.body = record.render(&self.container, &etag);
             }
             success.etag = Some(etag);
