@@ -264,16 +264,17 @@ fn same_again(layout: &'static RowLayout, bytes: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// A row with some of these fields.
-fn any_row(
-    layout: &'static RowLayout,
-) -> impl Strategy<Value = (Vec<Option<(u64, String, Vec<u8>)>>, &'static RowLayout)> {
+/// What a field is made of, whatever its type; or that it is absent.
+type Stuff = Option<(u64, String, Vec<u8>)>;
+
+/// What makes a row of this layout.
+fn any_row(layout: &'static RowLayout) -> impl Strategy<Value = (Vec<Stuff>, &'static RowLayout)> {
     let bytes = prop::collection::vec(any::<u8>(), 0..200);
     let field = prop::option::of((any::<u64>(), ".{0,40}", bytes));
     (prop::collection::vec(field, layout.columns.len()), Just(layout))
 }
 
-fn filled<'a>(fields: &'a [Option<(u64, String, Vec<u8>)>], layout: &'static RowLayout) -> Row<'a> {
+fn filled<'a>(fields: &'a [Stuff], layout: &'static RowLayout) -> Row<'a> {
     let mut row = Row::new(layout);
     for ((name, storage), field) in layout.columns.iter().zip(fields) {
         let value = field.as_ref().map(|(number, text, bytes)| {

@@ -63,7 +63,8 @@ fn shown(value: RowValue<'_>) -> Value {
         RowValue::Binary(bytes) => match str::from_utf8(bytes) {
             Ok(text) if !text.contains(char::is_control) => text.into(),
             _ => {
-                let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+                let digits =
+                    bytes.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"));
                 json!({ "hex": digits })
             }
         },

@@ -118,5 +118,5 @@ fn shown(results: Vec<Reply>, form: BatchForm) -> Success {
         results.iter().any(|result| matches!(&result.outcome, Ok(done) if done.ttl_ignored));
     let item_count = Some(results.len());
     let batch = Some(Box::new((form, results)));
-    Success { status, ttl_ignored, item_count, batch, ..Success::default() }
+    Success { status, item_count, ttl_ignored, batch, ..Success::default() }
 }
