@@ -44,6 +44,8 @@ kinds! {
     ReplaceItem      "replace_item";
     DeleteItem       "delete_item";
     WriteBatch       "write_batch";
+    /// All items of a partition key are deleted.
+    DeletePartition  "delete_partition";
     ReadItem         "read_item";
     ListItems        "list_items";
     QueryItems       "query_items";
@@ -87,6 +89,7 @@ impl Kind {
                 Act::Read(_) => Kind::ReadItem,
             },
             Operation::WriteBatch(_) => Kind::WriteBatch,
+            Operation::DeletePartition { .. } => Kind::DeletePartition,
             Operation::ReadItem { .. } => Kind::ReadItem,
             Operation::ListItems { .. } => Kind::ListItems,
             Operation::QueryItems(_) => Kind::QueryItems,

@@ -122,6 +122,13 @@ pub(crate) fn read(request: &Request<'_>, resource: Resource<'_>) -> Result<Oper
         }
         (Resource::Item(..), "PATCH") => Err(Error::not_yet("Patch")),
 
+        (Resource::PartitionDelete(database, container), "POST") => {
+            Ok(Operation::DeletePartition {
+                at: scope(request, database, container)?,
+                partition_key: partition_key(request)?,
+            })
+        }
+
         (Resource::Ranges(database, container), "GET") => Ok(Operation::ListRanges {
             at: scope(request, database, container)?,
             known: request.options.owned(Opt::IfNoneMatch)?,

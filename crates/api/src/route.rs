@@ -21,6 +21,8 @@ pub(crate) enum Resource<'a> {
     Item(&'a str, &'a str, &'a str),
     Ranges(&'a str, &'a str),
     Conflicts(&'a str, &'a str),
+    /// Deleting all items of a partition key.
+    PartitionDelete(&'a str, &'a str),
     Conflict(&'a str, &'a str),
     Offers,
     Offer(&'a str),
@@ -99,8 +101,8 @@ pub(crate) fn resource<'a>(segments: &'a [Cow<'a, str>]) -> Result<Resource<'a>>
         ["dbs", db, "colls", coll, "pkranges"] => Resource::Ranges(db, coll),
         ["dbs", db, "colls", coll, "conflicts"] => Resource::Conflicts(db, coll),
         ["dbs", db, "colls", coll, "conflicts", _] => Resource::Conflict(db, coll),
-        ["dbs", _, "colls", _, "operations", "partitionkeydelete"] => {
-            Resource::NotYet("Deleting all items of a partition key", &["POST"])
+        ["dbs", db, "colls", coll, "operations", "partitionkeydelete"] => {
+            Resource::PartitionDelete(db, coll)
         }
         ["dbs", _, "colls", _, "docs", _, "attachments", ..] => {
             Resource::NotYet("An attachment", CRUD)

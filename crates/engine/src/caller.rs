@@ -83,6 +83,7 @@ impl Operation {
             | Operation::DeleteContainer { .. }
             | Operation::WriteItem(_)
             | Operation::WriteBatch(_)
+            | Operation::DeletePartition { .. }
             | Operation::MoveClock { .. }
             | Operation::Reset
             | Operation::RunPurge { .. }

@@ -100,6 +100,11 @@ fn bucket_is_whole(
             rows.insert(key, value);
         }
     }
+    let deleted = rows.keys().filter(|key| keys::of_deleted_partition(key).is_some()).count();
+    if deleted != usize::try_from(state.partitions.pending).unwrap_or(usize::MAX) {
+        return Err(broken(bucket, "the head does not know its deleted partitions"));
+    }
+    rows.retain(|key, _| keys::of_deleted_partition(key).is_none());
     for other in [
         keys::purge_cursor(),
         keys::policy_history(),

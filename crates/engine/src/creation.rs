@@ -75,8 +75,7 @@ impl<'a> InOrder<'a> {
         count: Count<'_>,
     ) -> Result<InOrder<'a>> {
         let (snapshot, bucket) = (&*opened.snapshot, segment.bucket);
-        let liveness =
-            Liveness::of(&snapshot.head(bucket), opened.now()).map_err(storage_failed)?;
+        let liveness = Liveness::of(snapshot, bucket).map_err(storage_failed)?;
         let mut looked = Looked::default();
         let barren = || Barren::new(snapshot, bucket, Direction::Forward, &opened.limits);
         let items = || Course::Items(segment.scope.clone(), barren());

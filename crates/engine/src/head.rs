@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! <epoch:8> <deleted:1> <default:8> <inherit watermark:8> <explicit watermark:8>
-//! <watermark raised at:8> <default changed at:8> [<pending default:8> <its second:8>]
+//! <watermark raised at:8> <default changed at:8> <deleted partitions:4> <their last change:8>
+//! [<pending default:8> <its second:8>]
 //! ```
 //!
 //! The life policy stands here, and not with the container's definition, so
@@ -23,6 +24,18 @@ pub(crate) struct State {
     pub(crate) deleted: bool,
     /// What it says about the life of its items.
     pub(crate) policy: Policy,
+    /// Its partitions that were deleted and are not removed yet.
+    pub(crate) partitions: PartitionDeletes,
+}
+
+/// The partitions of a bucket whose items were deleted all at once, as far as some of these
+/// are still there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PartitionDeletes {
+    /// How many there are.
+    pub(crate) pending: u32,
+    /// The commit that deleted the last one. So a draft that did not see it does not hold.
+    pub(crate) last: u64,
 }
 
 impl State {
@@ -47,7 +60,7 @@ impl State {
     }
 
     pub(crate) fn encode(self) -> Bytes {
-        let mut bytes = Vec::with_capacity(65);
+        let mut bytes = Vec::with_capacity(PENDING_AT + 16);
         bytes.extend(self.epoch.to_be_bytes());
         bytes.push(u8::from(self.deleted));
         bytes.extend(number_of(self.policy.default));
@@ -55,6 +68,8 @@ impl State {
         bytes.extend(self.policy.explicit_watermark.0.to_be_bytes());
         bytes.extend(self.policy.raised_at.0.to_be_bytes());
         bytes.extend(self.policy.changed_at.0.to_be_bytes());
+        bytes.extend(self.partitions.pending.to_be_bytes());
+        bytes.extend(self.partitions.last.to_be_bytes());
         if let Some(pending) = self.policy.pending {
             bytes.extend(number_of(pending.default));
             bytes.extend(pending.at.0.to_be_bytes());
@@ -66,8 +81,15 @@ impl State {
         let number = |at: usize| -> Option<[u8; 8]> { bytes.get(at..at + 8)?.try_into().ok() };
         let second = |at: usize| Some(Timestamp(u64::from_be_bytes(number(at)?)));
         let pending = match bytes.len() {
-            49 => None,
-            _ => Some(Pending { default: default_of(number(49)?)?, at: second(57)? }),
+            PENDING_AT => None,
+            _ => Some(Pending {
+                default: default_of(number(PENDING_AT)?)?,
+                at: second(PENDING_AT + 8)?,
+            }),
+        };
+        let partitions = PartitionDeletes {
+            pending: u32::from_be_bytes(bytes.get(49..53)?.try_into().ok()?),
+            last: u64::from_be_bytes(number(53)?),
         };
         Some(State {
             epoch: u64::from_be_bytes(number(0)?),
@@ -80,9 +102,13 @@ impl State {
                 changed_at: second(41)?,
                 pending,
             },
+            partitions,
         })
     }
 }
+
+/// Where a default that is to come stands.
+const PENDING_AT: usize = 61;
 
 fn number_of(default: ContainerTtl) -> [u8; 8] {
     default.to_json().unwrap_or(0).to_be_bytes()
@@ -115,6 +141,7 @@ mod tests {
                     pending: (default != ContainerTtl::Off)
                         .then_some(Pending { default: ContainerTtl::Off, at: Timestamp(8) }),
                 },
+                partitions: PartitionDeletes { pending: 10, last: 11 },
             };
             let head = Head { lsn: 1, ts: 1, state: state.encode() };
             assert_eq!(State::of(&head), state);

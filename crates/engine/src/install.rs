@@ -9,14 +9,15 @@ use std::sync::Arc;
 use dayfly_model::container::ContainerDefinition;
 use dayfly_model::ttl::{ContainerTtl, Policy};
 use dayfly_model::{Result, Timestamp};
-use dayfly_storage::{Batch, Draft, Plan, Room, View};
+use dayfly_storage::{Batch, Direction, Draft, KeyRange, Plan, Room, View};
 
 use crate::catalog::ContainerRecord;
+use crate::deleted::DeletedPartition;
 use crate::head::State;
 use crate::history::{Changed, History};
 use crate::index::PolicyChange;
 use crate::keys;
-use crate::lives::Lives;
+use crate::lives::{Lives, Tallied};
 use crate::reply::Reply;
 
 /// Brings one bucket to a container's epoch. The time of this commit is the
@@ -83,7 +84,8 @@ impl Install {
             return Ok(None);
         }
         let get = |key: &[u8]| view.get(key);
-        let lives = Lives::new(&get);
+        let hidden = hidden(view)?;
+        let lives = Lives::new(&get).without(hidden);
         let stays = Policy { pending: None, ..old.at(now) };
         let condemned = lives.dead_at(new, at)?.minus(lives.dead_at(stays, at)?);
         Ok(Some(Changed {
@@ -113,6 +115,17 @@ impl Install {
     }
 }
 
+/// The items of deleted partitions that are still there.
+fn hidden(view: &View<'_>) -> dayfly_storage::Result<Tallied> {
+    if State::of(view.head()).partitions.pending == 0 {
+        return Ok(Tallied::default());
+    }
+    let scan = |range: &KeyRange, limit| view.scan(range, Direction::Forward, limit);
+    let rows = scan(&keys::deleted_partitions(), usize::MAX)?;
+    let deleted = rows.iter().map(|(key, row)| DeletedPartition::decode(key, row));
+    Tallied::of_deleted(&deleted.collect::<dayfly_storage::Result<Vec<_>>>()?, &scan)
+}
+
 impl Plan for Install {
     type Done = ();
     type Refusal = Reply;
@@ -139,7 +152,9 @@ impl Plan for Install {
             if let Some(history) = history {
                 batch.put(keys::policy_history(), history);
             }
-            batch.set_state(State { epoch, deleted, policy }.encode());
+            // What was deleted stays deleted.
+            let partitions = old.partitions;
+            batch.set_state(State { epoch, deleted, policy, partitions }.encode());
         })
         .valid_before(now.0 + 1))
     }

@@ -105,7 +105,7 @@ pub(crate) fn read(
         return opened.failed(error).at(place);
     }
     let get = |key: &[u8]| opened.snapshot.get(spot.bucket, key);
-    let seen = Liveness::of(&head, opened.now())
+    let seen = Liveness::of(&*opened.snapshot, spot.bucket)
         .and_then(|liveness| look(get, &spot.key, &spot.partition_key, &liveness));
     match seen {
         Ok(Seen::Alive(record)) if spot.means(record.docno) => {
@@ -157,8 +157,7 @@ fn locate_by_rid(opened: &Opened, item: ItemAddress) -> Result<Option<Spot>> {
     }
     let bucket = keys::bucket(container.number, usize::from(version::slice_of(rid.docno)));
     let bytes = opened.snapshot.get(bucket, &keys::item(rid.docno)).map_err(storage_failed)?;
-    let liveness = Liveness::of(&opened.snapshot.head(bucket), opened.now());
-    let liveness = liveness.map_err(storage_failed)?;
+    let liveness = Liveness::of(&*opened.snapshot, bucket).map_err(storage_failed)?;
     let seen = bytes.map(|bytes| Seen::of(bytes, &liveness)).transpose().map_err(storage_failed)?;
     let Some(Seen::Alive(record)) = seen else { return Ok(None) };
     let Some(partition_key) = PartitionKey::from_canonical(record.partition_key()) else {

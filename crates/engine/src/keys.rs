@@ -18,7 +18,8 @@
 //! bucket <container:56 bits> <slice:8 bits>: one slice of a container
 //!   i <docno:8>                       an item
 //!   d <partition> <id>                the number of the item with this id
-//!   o <partition> <docno:8>           the items of a partition in order: their life
+//!   o <partition> <docno:8>           the items of a partition in order: their life and size
+//!   w <partition>                     up to which number all its items were deleted
 //!   u <partition> <constraint:1> <hash:16>   a unique key: the id of its owner
 //!   f <version:8>                     feed, newest version of each item: its life, size and entries
 //!   x <due:8> <version:8>             items with a ttl, by expiry
@@ -163,6 +164,11 @@ impl Partition {
         ItemKey([b"d", &self.0[..], id].concat())
     }
 
+    /// The partition with these bytes.
+    pub(crate) fn of_bytes(bytes: &[u8]) -> Partition {
+        Partition(bytes.to_vec())
+    }
+
     /// Its bytes.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.0
@@ -211,6 +217,21 @@ impl ItemKey {
     }
 }
 
+/// The row of a partition whose items were deleted all at once.
+pub(crate) fn deleted_partition(partition: &[u8]) -> Vec<u8> {
+    [b"w", partition].concat()
+}
+
+/// All such rows.
+pub(crate) fn deleted_partitions() -> KeyRange {
+    KeyRange::prefix(b"w")
+}
+
+/// The partition of such a row; `None` for other keys.
+pub(crate) fn of_deleted_partition(key: &[u8]) -> Option<&[u8]> {
+    key.strip_prefix(b"w")
+}
+
 /// An item.
 pub(crate) fn item(docno: u64) -> Vec<u8> {
     [b"i", &docno.to_be_bytes()[..]].concat()
@@ -224,6 +245,12 @@ pub(crate) fn items_from(docno: u64) -> KeyRange {
 /// The number of the item that is stored under a key; `None` for other keys.
 pub(crate) fn item_number(key: &[u8]) -> Option<u64> {
     Some(u64::from_be_bytes(key.strip_prefix(b"i")?.try_into().ok()?))
+}
+
+/// The rows of the order of a partition, from one number up to another.
+pub(crate) fn in_partition(partition: &[u8], from: u64, to: u64) -> KeyRange {
+    let row = |docno| entry(EntryKind::Partition, partition, docno);
+    KeyRange { start: row(from), end: row(to) }
 }
 
 /// Where items were removed, from one number to another.

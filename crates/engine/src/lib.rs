@@ -22,6 +22,8 @@ mod containers;
 mod creation;
 mod databases;
 mod deadlines;
+mod delete_partition;
+mod deleted;
 pub mod figures;
 mod head;
 mod history;
@@ -61,12 +63,14 @@ mod workers;
 use std::sync::Arc;
 use std::time::Duration;
 
+use dayfly_model::partition_key::PartitionKey;
 use dayfly_model::{Error, ErrorKind, Result, Timestamp};
 use dayfly_sql::run::Steps;
 pub use dayfly_storage::COMMIT_SECONDS;
 use dayfly_storage::clock::{Reading, Refused, Step};
 use dayfly_storage::{
-    Batch, Draft, Figures, Plan, Snapshot, Stamp, Store, Ticket, View, commit, commit_returning,
+    Batch, Bucket, Draft, Figures, Plan, Snapshot, Stamp, Store, Ticket, View, commit,
+    commit_returning,
 };
 use serde_json::json;
 
@@ -75,6 +79,7 @@ use crate::cancel::{Cancel, Waiter};
 use crate::catalog::Container;
 use crate::check::{Checked, Recount, Recounts};
 use crate::clerk::Clerk;
+use crate::delete_partition::DeletePartition;
 use crate::figures::AllFigures;
 use crate::items::{Around, WritePlan};
 use crate::lanes::Lanes;
@@ -116,6 +121,7 @@ pub struct Pending(Waiting);
 enum Waiting {
     Item(Ticket<WritePlan>, FromContainer),
     Batch(Ticket<WritePlan>, FromContainer, BatchForm),
+    Partition(Ticket<DeletePartition>, FromContainer),
     Work(oneshot::Receiver<Reply>),
     /// It is given up when this is dropped.
     Query(oneshot::Receiver<Reply>, Waiter),
@@ -149,6 +155,9 @@ impl Answer {
             Answer::Pending(Pending(Waiting::Batch(ticket, within, form))) => {
                 within.tell(items::batch_answer(ticket.wait(), form))
             }
+            Answer::Pending(Pending(Waiting::Partition(ticket, within))) => {
+                within.tell(ticket.wait().unwrap_or_else(|refused| refused))
+            }
             Answer::Pending(Pending(Waiting::Work(receiver) | Waiting::Query(receiver, _))) => {
                 receiver.recv().unwrap_or_else(|_| stopped().into())
             }
@@ -163,6 +172,9 @@ impl Pending {
             Waiting::Item(ticket, within) => within.tell(done(ticket.answer().await)),
             Waiting::Batch(ticket, within, form) => {
                 within.tell(items::batch_answer(ticket.answer().await, form))
+            }
+            Waiting::Partition(ticket, within) => {
+                within.tell(ticket.answer().await.unwrap_or_else(|refused| refused))
             }
             Waiting::Work(receiver) => receiver.await.unwrap_or_else(|_| stopped().into()),
             Waiting::Query(receiver, waiter) => {
@@ -243,6 +255,9 @@ impl Engine {
 
             Operation::WriteItem(write) => self.write_item(write),
             Operation::WriteBatch(batch) => self.write_batch(batch),
+            Operation::DeletePartition { at, partition_key } => {
+                self.delete_partition(&at, partition_key)
+            }
             Operation::ReadItem { at, item, condition } => {
                 let part = Part::of(item.partition_key.clone());
                 let read = |opened: &Opened| items::read(opened, item, &part, &condition);
@@ -362,7 +377,7 @@ impl Engine {
             Err(reply) => return Answer::ready(reply),
         };
         let plan = items::plan_one(&opened, write, Around::of(&self.shared));
-        self.commit(opened, &part, plan, Waiting::Item)
+        self.commit(opened, &part, plan.map(|plan| (plan.bucket(), plan)), Waiting::Item)
     }
 
     fn write_batch(&self, batch: WriteBatch) -> Answer {
@@ -372,20 +387,30 @@ impl Engine {
             Err(reply) => return Answer::ready(reply),
         };
         let plan = items::batch_plan(&opened, batch, Around::of(&self.shared));
+        let plan = plan.map(|plan| (plan.bucket(), plan));
         self.commit(opened, &part, plan, |ticket, within| Waiting::Batch(ticket, within, form))
     }
 
+    fn delete_partition(&self, at: &ContainerScope, key: Option<PartitionKey>) -> Answer {
+        let part = Part::of(key.clone());
+        let opened = match self.shared.enter_part(at, &part) {
+            Ok(opened) => opened,
+            Err(reply) => return Answer::ready(reply),
+        };
+        let plan = DeletePartition::new(&self.shared, &opened, key);
+        self.commit(opened, &part, plan.map(|plan| (plan.bucket(), plan)), Waiting::Partition)
+    }
+
     /// Hands in a plan, if there is one.
-    fn commit(
+    fn commit<P: Plan>(
         &self,
         opened: Opened,
         part: &Part,
-        plan: Result<WritePlan>,
-        waiting: impl FnOnce(Ticket<WritePlan>, FromContainer) -> Waiting,
+        plan: Result<(Bucket, P)>,
+        waiting: impl FnOnce(Ticket<P>, FromContainer) -> Waiting,
     ) -> Answer {
         match plan {
-            Ok(plan) => {
-                let bucket = plan.bucket();
+            Ok((bucket, plan)) => {
                 let ticket = commit_returning(&self.shared.store, bucket, plan);
                 let (shared, container) = (Arc::clone(&self.shared), opened.container);
                 Answer::Pending(Pending(waiting(ticket, FromContainer { shared, container })))

@@ -3,38 +3,71 @@
 //! It is asked in one way of all that says something about an item: its record, its row
 //! in the feed, an entry of the index. Whoever walks over such rows takes the
 //! [`Liveness`] of their bucket at the time of the request, and asks it of each.
+//!
+//! An item is dead because its time is up, or because its partition was deleted. Neither
+//! is ever taken back.
+
+use std::sync::Arc;
 
 use dayfly_model::Timestamp;
 use dayfly_model::ttl::{Cuts, Life, Policy};
-use dayfly_storage::{Head, Result};
+use dayfly_storage::{Bucket, Result, Snapshot};
 
+use crate::deleted::{self, DeletedPartition};
 use crate::head::State;
 
 /// Something that is about an item, and dies with it.
 pub(crate) trait Mortal {
     /// The life stamp of the item, or a lower bound of it.
     fn life(&self) -> Life;
+
+    /// The number of the item.
+    fn docno(&self) -> u64;
+
+    /// Whether the item is in a partition.
+    fn is_in(&self, partition: &DeletedPartition) -> bool;
 }
 
 /// Who is dead in a bucket, at one time.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Liveness {
     cuts: Cuts,
+    deleted: Option<Arc<[DeletedPartition]>>,
 }
 
 impl Liveness {
-    /// In the bucket with this head. A bucket that is closed shows nothing.
-    pub(crate) fn of(head: &Head, now: Timestamp) -> Result<Liveness> {
-        State::policy(head).map(|policy| Liveness::by(policy, now))
+    /// In a bucket, at the time of a snapshot. A bucket that is closed shows nothing.
+    pub(crate) fn of(snapshot: &dyn Snapshot, bucket: Bucket) -> Result<Liveness> {
+        let head = snapshot.head(bucket);
+        let policy = State::policy(&head)?;
+        let deleted = deleted::all(snapshot, bucket, &head)?;
+        Ok(Liveness::by(policy, Timestamp(snapshot.now())).without(deleted))
     }
 
-    /// By this policy.
+    /// By this policy alone.
     pub(crate) fn by(policy: Policy, now: Timestamp) -> Liveness {
-        Liveness { cuts: policy.cuts(now) }
+        Liveness { cuts: policy.cuts(now), deleted: None }
+    }
+
+    /// The same where these partitions were deleted.
+    pub(crate) fn without(self, deleted: Vec<DeletedPartition>) -> Liveness {
+        let deleted = (!deleted.is_empty()).then(|| deleted.into());
+        Liveness { deleted, ..self }
     }
 
     /// Whether nobody may see it any more.
     pub(crate) fn is_dead(&self, mortal: &impl Mortal) -> bool {
+        self.has_expired(mortal) || self.is_deleted(mortal)
+    }
+
+    /// Whether its time is up.
+    pub(crate) fn has_expired(&self, mortal: &impl Mortal) -> bool {
         mortal.life().is_dead(self.cuts)
+    }
+
+    /// Whether its partition was deleted.
+    pub(crate) fn is_deleted(&self, mortal: &impl Mortal) -> bool {
+        let Some(deleted) = &self.deleted else { return false };
+        deleted.iter().any(|partition| mortal.docno() < partition.before && mortal.is_in(partition))
     }
 }

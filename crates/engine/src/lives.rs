@@ -21,12 +21,13 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use bytes::Bytes;
+use bytes::{Buf, BufMut, Bytes};
 use dayfly_model::Timestamp;
 use dayfly_model::ttl::{Cuts, Life, Policy};
 use dayfly_storage::tally::{CELLS, Change, Count, Tally};
-use dayfly_storage::{Batch, Result};
+use dayfly_storage::{Batch, Error, KeyRange, Pair, Result};
 
+use crate::deleted::DeletedPartition;
 use crate::keys;
 
 /// How many levels there are; together they reach past the year 9999.
@@ -40,6 +41,9 @@ const CELL_MASK: u8 = (1 << CELL_BITS) - 1;
 
 /// The first second that is past all of them.
 const END: u64 = 1 << (CELL_BITS * LEVELS as u32);
+
+/// How many rows of a deleted partition are read at once.
+const CHUNK: usize = 1024;
 
 /// How an item lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -92,6 +96,32 @@ impl Class {
     }
 }
 
+/// What an item is counted by. The order of its partition has it, after which an entry of
+/// that order is read like any other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CountedItem {
+    pub(crate) life: Life,
+    pub(crate) ts: Timestamp,
+    pub(crate) bytes: u64,
+}
+
+impl CountedItem {
+    pub(crate) fn encode(self) -> Vec<u8> {
+        let mut row = Vec::with_capacity(24);
+        row.put_u64(self.life.to_bits());
+        row.put_u64(self.ts.0);
+        row.put_u64(self.bytes);
+        row
+    }
+
+    pub(crate) fn decode(mut row: &[u8]) -> Result<CountedItem> {
+        let broken = |_| Error::Corrupt("a row of a partition's order".to_owned());
+        let life = Life::from_bits(row.try_get_u64().map_err(broken)?);
+        let ts = Timestamp(row.try_get_u64().map_err(broken)?);
+        Ok(CountedItem { life, ts, bytes: row.try_get_u64().map_err(broken)? })
+    }
+}
+
 /// Versions that came, or that went. Neighbours of one class and second are added
 /// up: the purge takes them in their order.
 #[derive(Default)]
@@ -106,6 +136,27 @@ impl Tallied {
             Some((last, sum)) if *last == place => *sum = sum.plus(count),
             _ => self.0.push((place, count)),
         }
+    }
+
+    /// The items of deleted partitions that are still there.
+    pub(crate) fn of_deleted(
+        deleted: &[DeletedPartition],
+        scan: &dyn Fn(&KeyRange, usize) -> Result<Vec<Pair>>,
+    ) -> Result<Tallied> {
+        let mut hidden = Tallied::default();
+        for DeletedPartition { partition, before, done, .. } in deleted {
+            let mut range = keys::in_partition(partition, *done, *before);
+            loop {
+                let rows = scan(&range, CHUNK)?;
+                let Some((last, _)) = rows.last() else { break };
+                range.go_behind(last);
+                for (_, row) in &rows {
+                    let CountedItem { life, ts, bytes } = CountedItem::decode(row)?;
+                    hidden.add(life, ts, bytes);
+                }
+            }
+        }
+        Ok(hidden)
     }
 
     /// Counts them all.
@@ -142,6 +193,8 @@ fn page_of(second: u64, level: u8) -> u64 {
 /// The histogram of one bucket, as one snapshot shows it.
 pub(crate) struct Lives<'a> {
     get: &'a dyn Fn(&[u8]) -> Result<Option<Bytes>>,
+    /// What is counted there and not here.
+    hidden: Tallied,
     /// The last page that was read of each class and level: sums that follow
     /// each other need mostly the same ones.
     pages: RefCell<[[Option<LifePage>; LEVELS as usize]; 4]>,
@@ -159,7 +212,12 @@ pub(crate) struct Standing {
 
 impl<'a> Lives<'a> {
     pub(crate) fn new(get: &'a dyn Fn(&[u8]) -> Result<Option<Bytes>>) -> Self {
-        Lives { get, pages: RefCell::default() }
+        Lives { get, hidden: Tallied::default(), pages: RefCell::default() }
+    }
+
+    /// The same without some items, which are dead whatever their stamps say.
+    pub(crate) fn without(self, hidden: Tallied) -> Self {
+        Lives { hidden, ..self }
     }
 
     /// All items of a class, dead or alive.
@@ -295,7 +353,12 @@ impl<'a> Lives<'a> {
             Some((number, tally)) if *number == page => Ok(look(tally)),
             _ => {
                 let row = (self.get)(&keys::lives(class.tag(), level, page))?;
-                let tally = row.map(|row| Tally::decode(&row)).transpose()?.unwrap_or_default();
+                let mut tally = row.map(|row| Tally::decode(&row)).transpose()?.unwrap_or_default();
+                for ((of, second), count) in &self.hidden.0 {
+                    if *of == class && page_of(*second, level) == page {
+                        tally.add(cell_of(*second, level), Change::Less(*count));
+                    }
+                }
                 let (_, tally) = known.insert((page, Box::new(tally)));
                 Ok(look(tally))
             }

@@ -88,6 +88,13 @@ pub enum Operation {
     WriteItem(WriteItem),
     /// Writes and reads several items.
     WriteBatch(WriteBatch),
+    /// Deletes all items of a partition key.
+    DeletePartition {
+        /// Where.
+        at: ContainerScope,
+        /// The key, which must be whole.
+        partition_key: Option<PartitionKey>,
+    },
     /// Shows an item.
     ReadItem {
         /// Where.

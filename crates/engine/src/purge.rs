@@ -326,7 +326,7 @@ fn commit(
     let snapshot = purge.shared.store.snapshot()?;
     let ticket = commit_on(&*purge.shared.store, &*snapshot, bucket, unit);
     drop(snapshot);
-    let ahead = if more { meanwhile(end) } else { Ok(None) };
+    let ahead = end.filter(|_| more).map_or(Ok(None), meanwhile);
     let buried = ticket.wait()?;
     purge.counted();
     if let Some(container) = keys::container_of(bucket) {

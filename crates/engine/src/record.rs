@@ -24,6 +24,7 @@ use dayfly_model::ttl::Life;
 use dayfly_storage::{Bucket, Error, Result, Snapshot, View};
 
 use crate::catalog::Container;
+use crate::deleted::DeletedPartition;
 use crate::keys::{self, ItemKey, Partition};
 use crate::liveness::{Liveness, Mortal};
 use crate::operation::Indexing;
@@ -326,11 +327,27 @@ impl Mortal for Record {
     fn life(&self) -> Life {
         self.life
     }
+
+    fn docno(&self) -> u64 {
+        self.docno
+    }
+
+    fn is_in(&self, partition: &DeletedPartition) -> bool {
+        self.partition_key() == partition.key
+    }
 }
 
 impl Mortal for FeedRow {
     fn life(&self) -> Life {
         self.life
+    }
+
+    fn docno(&self) -> u64 {
+        self.docno
+    }
+
+    fn is_in(&self, partition: &DeletedPartition) -> bool {
+        self.partition().bytes() == partition.partition
     }
 }
 

@@ -12,7 +12,7 @@ use dayfly_storage::tally::Change;
 
 use crate::index::{self, Difference, Indexed, Owner};
 use crate::keys::{self, EntryKind, ItemKey, Partition};
-use crate::lives::Tallied;
+use crate::lives::{CountedItem, Tallied};
 use crate::record::{FeedRow, Record};
 
 impl Record {
@@ -86,13 +86,14 @@ impl Record {
         gone.write(batch, Change::Less);
     }
 
-    /// The row in the partition is written with each version, and so has its life stamp:
-    /// with any policy there is one entry that knows.
+    /// The row in the partition is written with each version, and so has its life stamp and
+    /// its size: with any policy there is one entry that knows, and items that are deleted
+    /// with their partition can be told from the figures of all without being read.
     fn put_version(&self, batch: &mut Batch, partition: &Partition, key: &ItemKey) {
         let row = FeedRow::of(self, key);
         batch.put(keys::item(self.docno), self.stored());
         let ordered = keys::entry(EntryKind::Partition, partition.bytes(), self.docno);
-        batch.put(ordered, self.life.to_bits().to_be_bytes().to_vec());
+        batch.put(ordered, CountedItem { life: self.life, ts: self.ts, bytes: row.bytes }.encode());
         batch.put(keys::feed(self.version), row.encode());
         if let Some(due) = row.due() {
             batch.put(due, "");

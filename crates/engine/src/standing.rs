@@ -2,16 +2,18 @@
 //!
 //! All of it is sums over the life histograms of its buckets, so it is exact at the
 //! second of the snapshot and costs the same for any number of items. Whoever wants
-//! such a figure asks here.
+//! such a figure asks here. A histogram knows of time alone: as long as items wait for the
+//! purge whose partition was deleted, they are counted and left out, one by one.
 
 use dayfly_model::ttl::{ContainerTtl, Life, Policy};
 use dayfly_model::{Result, Timestamp};
 use dayfly_storage::tally::Count;
-use dayfly_storage::{Bucket, Snapshot};
+use dayfly_storage::{Bucket, Direction, Snapshot};
 
 use crate::catalog::{Container, ContainerRecord};
+use crate::deleted;
 use crate::head::State;
-use crate::lives::{Class, Lives, Standing};
+use crate::lives::{Class, Lives, Standing, Tallied};
 use crate::reply::storage_failed;
 
 /// Adds up what `sum` finds in the histogram of each bucket, with its policy.
@@ -22,9 +24,22 @@ pub(crate) fn each_bucket(
 ) -> dayfly_storage::Result<()> {
     for bucket in buckets {
         let get = |key: &[u8]| snapshot.get(bucket, key);
-        sum(&Lives::new(&get), State::of(&snapshot.head(bucket)).policy)?;
+        let lives = Lives::new(&get).without(hidden_in(snapshot, bucket)?);
+        sum(&lives, State::of(&snapshot.head(bucket)).policy)?;
     }
     Ok(())
+}
+
+/// Whether the histogram of a bucket knows by itself what is alive.
+pub(crate) fn knows_alone(snapshot: &dyn Snapshot, bucket: Bucket) -> bool {
+    State::of(&snapshot.head(bucket)).partitions.pending == 0
+}
+
+fn hidden_in(snapshot: &dyn Snapshot, bucket: Bucket) -> dayfly_storage::Result<Tallied> {
+    let deleted = deleted::all(snapshot, bucket, &snapshot.head(bucket))?;
+    Tallied::of_deleted(&deleted, &|range, limit| {
+        snapshot.scan(bucket, range, Direction::Forward, limit)
+    })
 }
 
 /// What is alive in a bucket, and what is dead and still there.
@@ -34,7 +49,8 @@ pub(crate) fn of_bucket(
 ) -> dayfly_storage::Result<Standing> {
     let policy = State::policy(&snapshot.head(bucket))?;
     let get = |key: &[u8]| snapshot.get(bucket, key);
-    Lives::new(&get).standing(policy, Timestamp(snapshot.now()))
+    let lives = Lives::new(&get).without(hidden_in(snapshot, bucket)?);
+    lives.standing(policy, Timestamp(snapshot.now()))
 }
 
 /// What is alive in a container, and what is dead and still there.

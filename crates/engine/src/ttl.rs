@@ -198,13 +198,18 @@ pub(crate) fn explain(opened: &Opened, id: &str, key: PartitionKey) -> Result<Re
     let policy = State::policy(&opened.snapshot.head(spot.bucket)).map_err(storage_failed)?;
     let get = |key: &[u8]| opened.snapshot.get(spot.bucket, key);
     let now = opened.now();
-    let seen = look(get, &spot.key, &spot.partition_key, &Liveness::by(policy, now))
-        .map_err(storage_failed)?;
+    let liveness = Liveness::of(&*opened.snapshot, spot.bucket).map_err(storage_failed)?;
+    let seen = look(get, &spot.key, &spot.partition_key, &liveness).map_err(storage_failed)?;
     let body = match seen {
         Seen::Absent => json!({
             "state": "absent",
             "defaultTtl": policy.at(now).default.to_json(),
             "reason": "There is no item with this id and partition key.",
+        }),
+        Seen::Dead(record) if liveness.is_deleted(&record) => json!({
+            "state": "absent",
+            "defaultTtl": policy.at(now).default.to_json(),
+            "reason": "It was deleted with all other items of its partition key.",
         }),
         Seen::Alive(record) => told(&record, policy, now, "live"),
         Seen::Dead(record) => told(&record, policy, now, "expired"),
@@ -261,7 +266,7 @@ fn told(record: &Record, policy: Policy, now: Timestamp, state: &str) -> Value {
 fn reason(record: &Record, policy: Policy, now: Timestamp) -> String {
     let in_force = policy.at(now);
     let default = in_force.default;
-    let dead = Liveness::by(in_force, now).is_dead(record);
+    let dead = Liveness::by(in_force, now).has_expired(record);
     let due = record.life.expires_at(default).is_some_and(|at| at <= now);
     if dead && !due {
         return "It expired under an earlier default; no later one brings it back.".to_owned();

@@ -42,6 +42,11 @@ impl Default for UsageCache {
 }
 
 impl UsageCache {
+    /// Much of a container is gone at once: its figures are made anew.
+    pub(crate) fn forget(&self, container: u32) {
+        self.known.remove(&container);
+    }
+
     /// What is alive in a container, as an answer of the time `now` may say it,
     /// whose container has seen `lsn` commits.
     pub(crate) fn of(

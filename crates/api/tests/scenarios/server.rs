@@ -202,6 +202,8 @@ fn token(method: &str, path: &str, date: &str, sign: &str) -> String {
         percent_encoding::percent_decode_str(asked).decode_utf8_lossy()
     });
     let path = resolved.as_deref().unwrap_or(path);
+    // What is done to a container is signed as the container.
+    let path = path.split_once("/operations/").map_or(path, |(container, _)| container);
     let written = |part| match sign {
         "raw" => Cow::Borrowed(part),
         _ => percent_encoding::percent_decode_str(part).decode_utf8_lossy(),

@@ -3,7 +3,7 @@
 //! ```text
 //! k <path:8> <value> <docno:8>         -> <life:8> <cut:1> <partition>
 //! K <composite:8> <value>* <docno:8>   -> the same
-//! o <partition> <docno:8>              -> <life:8>
+//! o <partition> <docno:8>              -> <life:8> <ts:8> <bytes:8>
 //! ```
 
 use bytes::{Buf, BufMut, Bytes};
@@ -11,6 +11,7 @@ use dayfly_model::ttl::Life;
 use dayfly_storage::{Error, Result};
 
 use super::outlives;
+use crate::deleted::DeletedPartition;
 use crate::keys::{self, EntryKind, Partition};
 use crate::liveness::Mortal;
 use crate::record::Record;
@@ -90,6 +91,14 @@ impl Entry {
 impl Mortal for Entry {
     fn life(&self) -> Life {
         self.life
+    }
+
+    fn docno(&self) -> u64 {
+        self.docno
+    }
+
+    fn is_in(&self, partition: &DeletedPartition) -> bool {
+        self.partition == partition.partition
     }
 }
 

@@ -12,7 +12,6 @@ use std::collections::HashSet;
 use std::iter::Sum;
 use std::ops::AddAssign;
 
-use dayfly_model::Timestamp;
 use dayfly_model::indexing::Step;
 use dayfly_model::indexing::rules::Composite;
 use dayfly_storage::tally::{Count, Tally};
@@ -102,9 +101,9 @@ impl<'a> Entries<'a> {
         limits: &QueryLimits,
     ) -> Result<Entries<'a>> {
         let EntryRange { kind, path, start, end } = entry_range;
-        let liveness = Liveness::of(&snapshot.head(bucket), Timestamp(snapshot.now()))?;
+        let liveness = Liveness::of(snapshot, bucket)?;
         let range = keys::entries(*kind, *path, start, end);
-        let times = Times::new(snapshot, bucket, liveness, entry_range, direction, limits);
+        let times = Times::new(snapshot, bucket, liveness.clone(), entry_range, direction, limits);
         let (has_touched, looked) = (OnceCell::new(), Looked::default());
         let barren = Barren::new(snapshot, bucket, direction, limits);
         Ok(Entries {

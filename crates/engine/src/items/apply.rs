@@ -35,7 +35,7 @@ impl<'b> Applied<'b> {
 
     /// Writes the rows of the next write.
     pub(super) fn apply(&mut self, corpses: &[Corpse], change: Change) {
-        for Corpse { record, key, indexed } in corpses {
+        for Corpse { record, key, indexed, .. } in corpses {
             record.bury(self.batch, key, indexed);
         }
         if let Change::Nothing { shown } = change {

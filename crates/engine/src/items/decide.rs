@@ -55,9 +55,11 @@ pub(super) struct New {
     pub(super) indexed: Indexed,
 }
 
-/// An expired item that a write buries first.
+/// A dead item that a write buries first.
 pub(super) struct Corpse {
     pub(super) record: Record,
+    /// Whether its time was up; else it was deleted with its partition.
+    pub(super) has_expired: bool,
     pub(super) key: ItemKey,
     pub(super) indexed: Indexed,
 }
@@ -174,7 +176,7 @@ impl Decider<'_> {
     /// expired is.
     fn rename(&self, spot: &Spot, body: &Body, old: Old, from: &From) -> Result<Decision> {
         old.check(&self.wanted.condition, self.container)?;
-        let in_the_way = match self.sight.look(&spot.key, &spot.partition_key)? {
+        let in_the_way = match self.sight.look(&spot.key, spot)? {
             Met::Alive(_) => return Err(taken()),
             Met::Dead(record) => Some(record),
             Met::Absent => None,
@@ -258,7 +260,8 @@ impl Decider<'_> {
 
     fn corpse(&self, record: Record, key: &ItemKey) -> Result<Corpse> {
         let indexed = self.sight.stored_index(&record)?;
-        Ok(Corpse { record, key: key.clone(), indexed })
+        let has_expired = self.sight.has_expired(&record);
+        Ok(Corpse { record, has_expired, key: key.clone(), indexed })
     }
 
     /// The expired owners of the unique keys this write wants; an owner that
@@ -278,7 +281,7 @@ impl Decider<'_> {
                 continue;
             }
             let key = spot.partition.item(&owner);
-            match self.sight.look(&key, &spot.partition_key)? {
+            match self.sight.look(&key, spot)? {
                 Met::Alive(_) => return Err(unique::taken()),
                 Met::Dead(record) if corpses.iter().all(|known| known.key != key) => {
                     corpses.push(self.corpse(record, &key)?);

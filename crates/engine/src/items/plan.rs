@@ -276,7 +276,7 @@ impl Decided {
             outcomes.push(decision.map(|decision| {
                 let Decision { corpses, change, status, charge_ru, ttl_ignored, .. } = decision;
                 applied.apply(&corpses, change);
-                buried += corpses.len();
+                buried += corpses.iter().filter(|corpse| corpse.has_expired).count();
                 Done { status, record: None, minimal, charge_ru, ttl_ignored, dies_at: None }
             }));
             if outcomes.last().is_some_and(Result::is_err) {

@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use dayfly_model::ttl::{ContainerTtl, Life};
 use dayfly_model::{ErrorKind, Result, Timestamp};
 use dayfly_storage::{Bucket, Second, View};
@@ -15,9 +16,10 @@ use super::Spot;
 use super::decide::{Change, Decision, New};
 use crate::catalog::{Container, not_found};
 use crate::condition;
+use crate::deleted::DeletedPartition;
 use crate::head::State;
 use crate::index::{Index, Indexed, Policies};
-use crate::keys::{self, ItemKey};
+use crate::keys::{self, ItemKey, Partition};
 use crate::liveness::Liveness;
 use crate::operation::Condition;
 use crate::record::{self, Record, Seen, look};
@@ -28,6 +30,8 @@ pub(super) struct Sight<'v> {
     view: &'v View<'v>,
     pub(super) now: Timestamp,
     liveness: Liveness,
+    /// Whether some partitions of the bucket were deleted lately.
+    has_deleted: bool,
     /// The container's default.
     pub(super) default: ContainerTtl,
     /// When another default takes its place.
@@ -79,6 +83,7 @@ impl<'v> Sight<'v> {
             view,
             now,
             liveness: Liveness::by(state.policy, now),
+            has_deleted: state.partitions.pending > 0,
             default: policy.default,
             until: policy.pending.map_or(Second::MAX, |pending| pending.at.0),
             policies,
@@ -96,14 +101,15 @@ impl<'v> Sight<'v> {
     }
 
     /// What is under an item's key.
-    pub(super) fn look(&self, key: &ItemKey, partition_key: &[u8]) -> Result<Met> {
+    pub(super) fn look(&self, key: &ItemKey, spot: &Spot) -> Result<Met> {
         match self.items.get(key) {
             Some(Some(made)) => return Ok(Met::Alive(Old::Made(made.clone()))),
             Some(None) => return Ok(Met::Absent),
             None => {}
         }
         let get = |key: &[u8]| self.view.get(key);
-        let seen = look(get, key, partition_key, &self.liveness).map_err(storage_failed)?;
+        let liveness = self.liveness_in(&spot.partition).map_err(storage_failed)?;
+        let seen = look(get, key, &spot.partition_key, &liveness).map_err(storage_failed)?;
         Ok(match seen {
             Seen::Absent => Met::Absent,
             Seen::Dead(record) => Met::Dead(record),
@@ -111,9 +117,26 @@ impl<'v> Sight<'v> {
         })
     }
 
+    /// Who is dead in a partition.
+    fn liveness_in(&self, partition: &Partition) -> dayfly_storage::Result<Liveness> {
+        let mut liveness = self.liveness.clone();
+        if self.has_deleted {
+            let key = Bytes::from(keys::deleted_partition(partition.bytes()));
+            let row = self.view.get(&key)?;
+            let deleted = row.map(|row| DeletedPartition::decode(&key, &row)).transpose()?;
+            liveness = liveness.without(deleted.into_iter().collect());
+        }
+        Ok(liveness)
+    }
+
+    /// Whether the time of an item that is dead was up.
+    pub(super) fn has_expired(&self, record: &Record) -> bool {
+        self.liveness.has_expired(record)
+    }
+
     /// The item that a request means, which stands at `key` if it is there.
     pub(super) fn meet(&self, spot: &Spot, key: &ItemKey) -> Result<Met> {
-        match self.look(key, &spot.partition_key)? {
+        match self.look(key, spot)? {
             Met::Alive(old) if old.is_meant(spot) => Ok(Met::Alive(old)),
             Met::Dead(record) => Ok(Met::Dead(record)),
             Met::Alive(_) | Met::Absent => self.check_unmoved(spot, key).map(|()| Met::Absent),

@@ -20,9 +20,10 @@ use dayfly_storage::{
 };
 
 use super::pacer::Pace;
-use crate::head::State;
+use crate::deleted::DeletedPartition;
+use crate::head::{PartitionDeletes, State};
 use crate::index::{Index, Indexed, Policies, Runs, Source};
-use crate::keys;
+use crate::keys::{self, Partition};
 use crate::liveness::Liveness;
 use crate::lives::Tallied;
 use crate::record::{self, FeedRow, Record};
@@ -84,8 +85,17 @@ pub(super) struct Unit {
     generation: u64,
     from: Cursor,
     to: Cursor,
+    /// The partition that was deleted, if they are of one.
+    sweep: Option<Sweep>,
     bytes_max: usize,
     urgency: Urgency,
+}
+
+/// A partition whose items were deleted, and go now.
+struct Sweep {
+    deleted: DeletedPartition,
+    /// Whether nothing is left of it behind the candidates.
+    is_last: bool,
 }
 
 /// An item that is due, and where in its queue it stands.
@@ -118,11 +128,13 @@ impl Candidate {
 enum Place {
     Feed(u64),
     Due(Vec<u8>),
+    /// In the order of a partition that was deleted.
+    Deleted,
 }
 
 /// What a unit did.
 pub(super) struct Buried {
-    /// How many items it removed.
+    /// How many expired items it removed.
     pub(super) items: u64,
     /// What deleting them would have cost.
     pub(super) charge_ru: f64,
@@ -168,12 +180,16 @@ pub(super) fn look(
     }
     let now = Timestamp(snapshot.now());
     let cuts = state.policy.cuts(bounds.until.map_or(now, |until| until.min(now)));
+    let is_first = bounds.behind.is_none();
     let from = if let Some(behind) = bounds.behind {
         behind
     } else {
         let stored = snapshot.get(bucket, &keys::purge_cursor())?;
         stored.map(Cursor::decode).unwrap_or_default()
     };
+    if state.partitions.pending > 0 && is_first {
+        return sweep(snapshot, bucket, pace, from, index);
+    }
     let mut to = from.clone();
 
     // When both queues have more than enough, each gets half.
@@ -209,8 +225,50 @@ pub(super) fn look(
     read_items(snapshot, bucket, index, bytes_max, &mut candidates)?;
     let (candidates, generation) = (Arc::new(candidates), snapshot.generation());
     let index = Arc::clone(index);
-    let unit = Unit { index, bucket, candidates, generation, from, to, bytes_max, urgency };
+    let sweep = None;
+    let unit = Unit { index, bucket, candidates, generation, from, to, sweep, bytes_max, urgency };
     Ok(Look::Due { unit, more, next })
+}
+
+/// Some items of the first partition that was deleted. They go before all others, since
+/// whoever counts what is alive has to count them as long as they are there.
+fn sweep(
+    snapshot: &dyn Snapshot,
+    bucket: Bucket,
+    pace: Pace,
+    from: Cursor,
+    index: &Arc<Index>,
+) -> Result<Look> {
+    let first = snapshot.scan(bucket, &keys::deleted_partitions(), Direction::Forward, 1)?;
+    let Some((key, row)) = first.first() else {
+        return Err(Error::Corrupt("a head with deleted partitions that are not there".to_owned()));
+    };
+    let deleted = DeletedPartition::decode(key, row)?;
+    let range = keys::in_partition(&deleted.partition, deleted.done, deleted.before);
+    let rows = snapshot.scan(bucket, &range, Direction::Forward, pace.items)?;
+    let is_last = rows.len() < pace.items;
+    let numbers: Vec<u64> = rows.iter().filter_map(|(key, _)| keys::entry_owner(key)).collect();
+    let records = record::named(snapshot, bucket, &numbers)?;
+    let partition = Partition::of_bytes(&deleted.partition);
+    let candidate = |record: &Record| {
+        let row = FeedRow::of(record, &partition.item(record.id()));
+        Candidate::new(row, Place::Deleted)
+    };
+    let mut candidates: Vec<Candidate> = records.iter().map(candidate).collect();
+    let (bytes_max, urgency) = (pace.bytes(), pace.urgency);
+    read_items(snapshot, bucket, index, bytes_max, &mut candidates)?;
+    let unit = Unit {
+        index: Arc::clone(index),
+        bucket,
+        candidates: Arc::new(candidates),
+        generation: snapshot.generation(),
+        to: from.clone(),
+        from,
+        sweep: Some(Sweep { deleted, is_last }),
+        bytes_max,
+        urgency,
+    };
+    Ok(Look::Due { unit, more: true, next: None })
 }
 
 /// Reads the items that a unit takes, and weighs them.
@@ -372,6 +430,7 @@ impl Unit {
             match &candidate.place {
                 Place::Feed(version) => to.feed = to.feed.max(*version),
                 Place::Due(key) => to.due = to.due.max(Some(key.clone())),
+                Place::Deleted => {}
             }
         }
         to
@@ -379,9 +438,57 @@ impl Unit {
 }
 
 impl Unit {
-    /// How far the cursors come, if it takes all it has.
-    pub(super) fn end(&self) -> Cursor {
-        self.to.clone()
+    /// How far the cursors come, if it takes all it has; none if they stay.
+    pub(super) fn end(&self) -> Option<Cursor> {
+        self.sweep.is_none().then(|| self.to.clone())
+    }
+
+    /// The partition that goes, as the view has it.
+    fn deleted(&self, view: &View<'_>) -> Result<Option<DeletedPartition>> {
+        let Some(Sweep { deleted, .. }) = &self.sweep else { return Ok(None) };
+        let key = Bytes::from(keys::deleted_partition(&deleted.partition));
+        let row = view.get(&key)?.ok_or(Error::Retry)?;
+        DeletedPartition::decode(&key, &row).map(Some)
+    }
+
+    /// What becomes of the partition's row if the first `taken` candidates go. It goes when
+    /// nothing is left, and was not deleted again meanwhile.
+    fn swept(&self, deleted: Option<DeletedPartition>, taken: usize) -> Option<Swept> {
+        let (sweep, now) = (self.sweep.as_ref()?, deleted?);
+        let is_end = sweep.is_last && taken == self.candidates.len();
+        let last = taken.checked_sub(1).and_then(|last| self.candidates.get(last));
+        let done = match last {
+            _ if is_end => sweep.deleted.before,
+            Some(last) => last.row.docno + 1,
+            None => now.done,
+        };
+        Some(if is_end && now.before == sweep.deleted.before {
+            Swept::Gone(now)
+        } else {
+            Swept::Left(DeletedPartition { done, ..now })
+        })
+    }
+}
+
+/// What becomes of the row of a deleted partition.
+enum Swept {
+    Gone(DeletedPartition),
+    Left(DeletedPartition),
+}
+
+impl Swept {
+    fn write(&self, state: State, batch: &mut Batch) {
+        let (Swept::Gone(deleted) | Swept::Left(deleted)) = self;
+        let key = keys::deleted_partition(&deleted.partition);
+        match self {
+            Swept::Left(deleted) => batch.put(key, deleted.encode()),
+            Swept::Gone(_) => {
+                batch.delete(key);
+                let pending = state.partitions.pending.saturating_sub(1);
+                let partitions = PartitionDeletes { pending, ..state.partitions };
+                batch.set_state(State { partitions, ..state }.encode());
+            }
+        }
     }
 }
 
@@ -394,7 +501,9 @@ impl Plan for Unit {
         if view.head().lsn == 0 || state.deleted {
             return Err(Error::Retry);
         }
-        let liveness = Liveness::by(state.policy, Timestamp(view.now()));
+        let deleted = self.deleted(view)?;
+        let liveness = Liveness::by(state.policy, Timestamp(view.now()))
+            .without(deleted.clone().into_iter().collect());
         let get = |key: &[u8]| view.get(key);
         let policies = self.index.policies(self.bucket, &get)?;
         let done = policies.done(&get)?;
@@ -412,6 +521,7 @@ impl Plan for Unit {
             }
         }
         let (to, cut) = (self.to(taken), taken < self.candidates.len());
+        let swept = self.swept(deleted, taken);
         let mut runs = Runs::default();
         for (place, indexed) in &dead {
             if let Some(candidate) = self.candidates.get(*place) {
@@ -431,9 +541,12 @@ impl Plan for Unit {
             }
             let rows = || buried().map(|(row, _)| row);
             gone.write(batch, Change::Less);
-            batch.put(keys::purge_cursor(), to.encode());
+            match &swept {
+                Some(swept) => swept.write(state, batch),
+                None => batch.put(keys::purge_cursor(), to.encode()),
+            }
             Buried {
-                items: dead.len() as u64,
+                items: rows().filter(|row| liveness.has_expired(*row)).count() as u64,
                 charge_ru: rows().map(charge_ru).sum(),
                 lags: rows()
                     .filter_map(|row| state.policy.died_at(row.life, Timestamp(stamp.ts)))
@@ -478,6 +591,7 @@ mod tests {
             generation: 1,
             from: Cursor { feed: 2, due: None },
             to: Cursor { feed: 9, due: Some(b"x2".to_vec()) },
+            sweep: None,
             bytes_max: 1,
             urgency: Urgency::Rides,
         };

@@ -18,6 +18,7 @@ use crate::lives::{Class, Lives};
 use crate::parts::{Scope, Segment};
 use crate::reply::storage_failed;
 use crate::settings::QueryLimits;
+use crate::standing;
 
 /// How many times as many entries are looked at as are asked for, if some are dead.
 const LOOKED_FACTOR: usize = 8;
@@ -46,7 +47,8 @@ impl Chooser<'_> {
     pub(super) fn is_small(&self, segments: &[Segment]) -> Result<bool> {
         let mut met = MetCount::default();
         for Segment { bucket, scope, .. } in segments {
-            if *scope == Scope::Whole {
+            let is_known = standing::knows_alone(&*self.opened.snapshot, *bucket);
+            if *scope == Scope::Whole && is_known {
                 self.meet_all(*bucket, &mut met)?;
             } else {
                 self.meet_some(*bucket, scope, &mut met)?;

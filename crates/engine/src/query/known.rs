@@ -179,6 +179,10 @@ impl Knower<'_, '_> {
         if !self.part.is_everything() || *self.segments != *all {
             return Ok(None);
         }
+        let knows = |bucket| standing::knows_alone(&*opened.snapshot, bucket);
+        if !opened.container.buckets().all(knows) {
+            return Ok(None);
+        }
         let standing = standing::of(&*opened.snapshot, &opened.container)?;
         Ok(Some(standing.live.items))
     }

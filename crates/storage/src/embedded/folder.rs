@@ -28,7 +28,7 @@ use super::state::{STATE, StateFile};
 use crate::{Error, Result};
 
 /// The format this version writes and reads.
-pub(super) const FORMAT_VERSION: u32 = 6;
+pub(super) const FORMAT_VERSION: u32 = 7;
 
 const LOCK: &str = "dayfly.lock";
 const FORMAT: &str = "dayfly.format";
