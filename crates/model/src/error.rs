@@ -72,6 +72,8 @@ error_kinds! {
     RangeGone               410 1002 "Gone";
     /// `If-Match` named another version.
     PreconditionFailed      412    0 "PreconditionFailed";
+    /// The item is not what the condition of a patch asks for.
+    PatchConditionNotMet    412 1110 "PreconditionFailed";
     /// The item or the request is over the size limit.
     TooLarge                413    0 "RequestEntityTooLarge";
     /// The request calls the server by a name that is not its own.

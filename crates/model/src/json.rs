@@ -29,6 +29,7 @@ mod controls;
 mod outline;
 pub(crate) mod path;
 
+use std::borrow::Cow;
 use std::fmt;
 
 use bytes::Bytes;
@@ -92,6 +93,25 @@ fn read(
 fn rewrite(bytes: &[u8], drop: &[&str]) -> Result<ObjectText> {
     let text = str::from_utf8(bytes).map_err(invalid)?;
     compact::object(text, drop).map(ObjectText::outlined).map_err(invalid)
+}
+
+/// The text of what comes in, for another reader than [`take`]: made of binary, and with
+/// the control characters in its strings escaped.
+pub fn text_of(body: &[u8]) -> Result<Cow<'_, str>> {
+    let text = if binary::is_binary(body) {
+        Some(binary::to_text(body)?)
+    } else {
+        controls::escaped(body)
+    };
+    match text {
+        Some(text) => String::from_utf8(text).map(Cow::Owned).map_err(invalid),
+        None => str::from_utf8(body).map(Cow::Borrowed).map_err(invalid),
+    }
+}
+
+/// The compact text of one value of any kind.
+pub fn value_text(text: &str) -> Result<String> {
+    compact::value(text).map_err(invalid)
 }
 
 /// The value under `path` in the text of an object.

@@ -13,6 +13,7 @@ pub mod id;
 pub mod indexing;
 pub mod json;
 pub mod partition_key;
+pub mod patch;
 pub mod rid;
 pub mod session;
 pub mod throughput;

@@ -21,18 +21,33 @@ use super::{DEPTH_MAX, whole};
 /// `drop`.
 pub(super) fn object(text: &str, drop: &[&str]) -> serde_json::Result<String> {
     let mut twice = false;
-    match read(text, drop, KeyRule::Distinct(&mut twice)) {
-        Err(_) if twice => read(text, drop, KeyRule::LastWins),
+    match read(text, drop, KeyRule::Distinct(&mut twice), true) {
+        Err(_) if twice => read(text, drop, KeyRule::LastWins, true),
         outcome => outcome,
     }
 }
 
-fn read(text: &str, drop: &[&str], mut keys: KeyRule<'_>) -> serde_json::Result<String> {
+/// The compact text of the value in `text`.
+pub(super) fn value(text: &str) -> serde_json::Result<String> {
+    let mut twice = false;
+    match read(text, &[], KeyRule::Distinct(&mut twice), false) {
+        Err(_) if twice => read(text, &[], KeyRule::LastWins, false),
+        outcome => outcome,
+    }
+}
+
+fn read(
+    text: &str,
+    drop: &[&str],
+    mut keys: KeyRule<'_>,
+    is_object: bool,
+) -> serde_json::Result<String> {
     let mut out = Vec::with_capacity(text.len());
     let mut input = serde_json::Deserializer::from_str(text);
     // The depth is counted here, to the level.
     input.disable_recursion_limit();
-    input.deserialize_map(Write { out: &mut out, keys: &mut keys, depth: 0, drop })?;
+    let write = Write { out: &mut out, keys: &mut keys, depth: 0, drop };
+    if is_object { input.deserialize_map(write) } else { input.deserialize_any(write) }?;
     input.end()?;
     String::from_utf8(out).map_err(de::Error::custom)
 }
