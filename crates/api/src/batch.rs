@@ -14,6 +14,7 @@ use bytes::Bytes;
 use dayfly_engine::operation::{Act, BatchForm, Condition, ContainerScope, Indexing, WriteItem};
 use dayfly_model::json::{ObjectText, binary};
 use dayfly_model::partition_key::PartitionKey;
+use dayfly_model::patch::Patch;
 use dayfly_model::{Error, ErrorKind, Result};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -159,13 +160,14 @@ fn step(
             Error::bad_request(format!("The operation '{}' needs an id.", sent.operation_type))
         })
     };
-    let text = || match &sent.resource_body {
-        Some(text) => with_ttl(item(text)?, sent.ttl_seconds, item),
+    let raw = || match &sent.resource_body {
+        Some(raw) => Ok(raw),
         None => Err(Error::bad_request(format!(
             "The operation '{}' needs a resourceBody.",
             sent.operation_type
         ))),
     };
+    let text = || with_ttl(item(raw()?)?, sent.ttl_seconds, item);
     let act = match &*sent.operation_type {
         "Create" => text().map(Act::Create),
         "Upsert" => text().map(Act::Upsert),
@@ -175,7 +177,10 @@ fn step(
         }
         "Delete" => Ok(Act::Delete(target()?)),
         "Read" => Ok(Act::Read(target()?)),
-        "Patch" => return Err(Error::not_yet("Patch")),
+        "Patch" => {
+            let id = target()?;
+            raw().and_then(|raw| Patch::read(raw)).map(|patch| Act::Patch(id, patch))
+        }
         other => {
             return Err(Error::bad_request(format!(
                 "The operation type '{other}' is not one of Create, Upsert, Read, Delete, Replace \

@@ -42,6 +42,7 @@ kinds! {
     CreateItem       "create_item";
     UpsertItem       "upsert_item";
     ReplaceItem      "replace_item";
+    PatchItem        "patch_item";
     DeleteItem       "delete_item";
     WriteBatch       "write_batch";
     /// All items of a partition key are deleted.
@@ -85,6 +86,7 @@ impl Kind {
                 Act::Create(_) => Kind::CreateItem,
                 Act::Upsert(_) => Kind::UpsertItem,
                 Act::Replace(..) => Kind::ReplaceItem,
+                Act::Patch(..) => Kind::PatchItem,
                 Act::Delete(_) => Kind::DeleteItem,
                 Act::Read(_) => Kind::ReadItem,
             },

@@ -12,6 +12,7 @@ use dayfly_engine::operation::{
 use dayfly_model::epk::{self, Epk};
 use dayfly_model::json::{self, ObjectText};
 use dayfly_model::partition_key::PartitionKey;
+use dayfly_model::patch::Patch;
 use dayfly_model::throughput::Throughput;
 use dayfly_model::{Error, ErrorKind, Result, database};
 
@@ -120,7 +121,10 @@ pub(crate) fn read(request: &Request<'_>, resource: Resource<'_>) -> Result<Oper
         (Resource::Item(database, container, id), "DELETE") => {
             write_item(request, scope(request, database, container)?, Act::Delete(id.to_owned()))
         }
-        (Resource::Item(..), "PATCH") => Err(Error::not_yet("Patch")),
+        (Resource::Item(database, container, id), "PATCH") => {
+            let act = Act::Patch(id.to_owned(), Patch::read(request.body)?);
+            write_item(request, scope(request, database, container)?, act)
+        }
 
         (Resource::PartitionDelete(database, container), "POST") => {
             Ok(Operation::DeletePartition {

@@ -5,6 +5,8 @@ use dayfly_model::{Error, ErrorKind, Result};
 
 use crate::operation::Condition;
 
+const NOT_MET: &str = "One of the specified pre-condition is not met";
+
 /// Whether a condition's etag means this one. Some clients leave the quotes
 /// out.
 pub(crate) fn names(wanted: &str, etag: &str) -> bool {
@@ -31,7 +33,12 @@ pub(crate) fn check(condition: &Condition, etag: &str) -> Result<()> {
 
 /// The error for a version that is not the one that was meant.
 fn precondition_failed() -> Error {
-    Error::new(ErrorKind::PreconditionFailed, "One of the specified pre-condition is not met")
+    Error::new(ErrorKind::PreconditionFailed, NOT_MET)
+}
+
+/// The error for an item that is not as the condition of a patch wants it.
+pub(crate) fn patch_condition_not_met() -> Error {
+    Error::new(ErrorKind::PatchConditionNotMet, NOT_MET)
 }
 
 /// The error for an id that another one has.

@@ -3,6 +3,7 @@
 //! ```text
 //! act      what a write asks for, read as far as that goes without the store
 //! sight    what it sees: the items of its bucket, under what its commit did already
+//! patch    what comes of an item that is changed in parts
 //! decide   what becomes of it: a pure function that returns data
 //! apply    the rows of that, with the stamp of the commit
 //! plan     one commit of one write, or of many
@@ -17,6 +18,7 @@ mod act;
 mod apply;
 mod batch;
 mod decide;
+mod patch;
 mod plan;
 mod sight;
 

@@ -8,6 +8,7 @@ use dayfly_model::Error;
 use dayfly_model::epk::Epk;
 use dayfly_model::json::ObjectText;
 use dayfly_model::partition_key::PartitionKey;
+use dayfly_model::patch::Patch;
 use dayfly_model::throughput::Throughput;
 use dayfly_model::ttl::ContainerTtl;
 pub use dayfly_storage::clock::Step as ClockStep;
@@ -373,6 +374,8 @@ pub enum Act {
     Upsert(ObjectText),
     /// Replaces the item with this id.
     Replace(String, ObjectText),
+    /// Changes parts of the item with this id.
+    Patch(String, Patch),
     /// Removes the item with this id.
     Delete(String),
     /// Shows the item with this id; in a batch only.

@@ -6,6 +6,7 @@ use dayfly_model::partition_key::PartitionKey;
 use dayfly_model::{Error, ErrorKind, Result, id};
 use serde_json::value::RawValue;
 
+use super::patch::{self, Patching};
 use super::{KEY_MISSING, Spot, expected_key, key_mismatch, locate};
 use crate::catalog::{Container, not_found};
 use crate::index::Source;
@@ -30,6 +31,7 @@ pub(super) enum LocatedAct {
     Create(Spot, Body),
     Upsert(Spot, Body),
     Replace(Target, Body),
+    Patch(Spot, Box<Patching>),
     Delete(Spot),
     Read(Spot),
 }
@@ -69,6 +71,11 @@ impl Wanted {
                 let target = target_of(opened, target, write.partition_key)?;
                 LocatedAct::Replace(body.over(container, target), body)
             }
+            operation::Act::Patch(target, patch) => {
+                let patching = Patching::read(container, patch, write.indexing)?;
+                let spot = locate(opened, address(target, write.partition_key))?;
+                LocatedAct::Patch(spot.ok_or_else(patch::missing)?, Box::new(patching))
+            }
             operation::Act::Delete(target) => {
                 LocatedAct::Delete(target_of(opened, target, write.partition_key)?)
             }
@@ -81,8 +88,11 @@ impl Wanted {
 }
 
 fn target_of(opened: &Opened, id: String, key: Option<PartitionKey>) -> Result<Spot> {
-    locate(opened, ItemAddress { id, partition_key: key })?
-        .ok_or_else(|| not_found(ErrorKind::NotFound))
+    locate(opened, address(id, key))?.ok_or_else(|| not_found(ErrorKind::NotFound))
+}
+
+fn address(id: String, partition_key: Option<PartitionKey>) -> ItemAddress {
+    ItemAddress { id, partition_key }
 }
 
 impl LocatedAct {
@@ -91,16 +101,19 @@ impl LocatedAct {
         match self {
             LocatedAct::Create(spot, _) | LocatedAct::Upsert(spot, _) => spot,
             LocatedAct::Delete(spot) | LocatedAct::Read(spot) => spot,
+            LocatedAct::Patch(spot, _) => spot,
             LocatedAct::Replace(target, _) => &target.spot,
         }
     }
 
-    pub(super) fn body(&self) -> Option<&Body> {
+    /// About how many bytes it holds.
+    pub(super) fn weight(&self) -> usize {
         match self {
             LocatedAct::Create(_, body)
             | LocatedAct::Upsert(_, body)
-            | LocatedAct::Replace(_, body) => Some(body),
-            LocatedAct::Delete(_) | LocatedAct::Read(_) => None,
+            | LocatedAct::Replace(_, body) => body.weight(),
+            LocatedAct::Patch(_, patching) => patching.weight(),
+            LocatedAct::Delete(_) | LocatedAct::Read(_) => 0,
         }
     }
 }
@@ -120,12 +133,16 @@ pub(super) struct Body {
 
 impl Body {
     fn read(container: &Container, text: ObjectText, indexing: Indexing) -> Result<Body> {
-        if text.bytes() > ITEM_BYTES_MAX {
-            return Err(Error::new(
-                ErrorKind::TooLarge,
-                "Request size is too large: an item can have at most 2 MB.",
-            ));
-        }
+        check_size(text.bytes())?;
+        Body::of(container, text, indexing)
+    }
+
+    /// The same, whatever its size.
+    pub(super) fn of(
+        container: &Container,
+        text: ObjectText,
+        indexing: Indexing,
+    ) -> Result<Body> {
         let id = item_id(&text)?;
         let definition = container.definition();
         let ttl = text.get("ttl").map(ToOwned::to_owned);
@@ -161,10 +178,26 @@ impl Body {
         Target { spot, from, misfit: false }
     }
 
+    /// Whether it is the body of an item at this place.
+    pub(super) fn is_at(&self, spot: &Spot) -> bool {
+        self.id.as_bytes() == spot.id && self.partition_key.canonical() == spot.partition_key
+    }
+
     /// About how many bytes it holds.
     pub(super) fn weight(&self) -> usize {
         self.text.len() + usize::try_from(self.source.weight()).unwrap_or_default()
     }
+}
+
+/// Refuses an item of more bytes than one can have.
+pub(super) fn check_size(bytes: usize) -> Result<()> {
+    if bytes <= ITEM_BYTES_MAX {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorKind::TooLarge,
+        "Request size is too large: an item can have at most 2 MB.",
+    ))
 }
 
 fn item_id(text: &ObjectText) -> Result<String> {

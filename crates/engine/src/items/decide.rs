@@ -3,11 +3,13 @@
 //! It returns data, so that the next write of the same commit can see it, and so that
 //! what it means in rows can be left to [`apply`](super::apply), which knows the stamp.
 
+use bytes::Bytes;
 use dayfly_model::ttl::ItemTtl;
 use dayfly_model::{ErrorKind, Result, charge};
 use dayfly_storage::Second;
 
-use super::act::{Body, From, LocatedAct, Target, Wanted};
+use super::act::{Body, From, LocatedAct, Target, Wanted, check_size};
+use super::patch::{self, Patching};
 use super::sight::{Met, Old, Sight};
 use super::{KEY_MISSING, Spot, key_mismatch};
 use crate::catalog::{Container, not_found};
@@ -51,7 +53,8 @@ pub(super) struct New {
     pub(super) ttl: ItemTtl,
     pub(super) partition: Partition,
     pub(super) key: ItemKey,
-    pub(super) text_bytes: usize,
+    /// The user's JSON, shared.
+    pub(super) text: Bytes,
     pub(super) indexed: Indexed,
 }
 
@@ -87,7 +90,7 @@ impl Decision {
     pub(super) fn answer_bytes(&self) -> usize {
         match &self.change {
             Change::Create(new) | Change::Replace { new, .. } | Change::Move { new, .. } => {
-                new.text_bytes
+                new.text.len()
             }
             Change::Nothing { .. } if self.status == 304 => 0,
             Change::Nothing { shown } => shown.shown_bytes(),
@@ -124,6 +127,10 @@ pub(super) fn decide(
                 None => decider.replace(spot, body, old),
             }
         }
+        LocatedAct::Patch(spot, patching) => match sight.meet(spot, &spot.key)? {
+            Met::Alive(old) => decider.patch(spot, patching, old),
+            Met::Dead(_) | Met::Absent => Err(patch::missing()),
+        },
         LocatedAct::Delete(spot) => match sight.meet(spot, &spot.key)? {
             Met::Alive(old) => decider.delete(spot, old),
             Met::Dead(_) | Met::Absent => Err(missing()),
@@ -168,6 +175,23 @@ impl Decider<'_> {
         Ok(self.over(body, old, corpses, |old| Change::Replace { new, old, difference }))
     }
 
+    /// A new version of an item that is alive, made of the one that it has.
+    fn patch(&self, spot: &Spot, patching: &Patching, old: Old) -> Result<Decision> {
+        old.check(&self.wanted.condition, self.container)?;
+        patching.check(self.container, &old, self.sight.now)?;
+        let body = patching.body(self.container, spot, &old)?;
+        ItemTtl::parse(body.ttl.as_deref(), self.sight.default)?;
+        check_size(body.text.len())?;
+        let (before, after) = (old.text().len(), body.text.len());
+        let decision = self.replace(spot, &body, old)?;
+        patching.note(&body);
+        Ok(Decision {
+            charge_ru: charge::of_patch(before, after, 0, patching.operations()),
+            valid_before: decision.valid_before.min(patching.valid_before(self.sight.now)),
+            ..decision
+        })
+    }
+
     /// A new version of an item that is alive, under another id.
     ///
     /// The item stays the one it was: its RID, its partition, its unique keys. Only
@@ -201,7 +225,7 @@ impl Decider<'_> {
         Decision {
             corpses,
             status: 200,
-            charge_ru: charge::of_replace(old.text_bytes(), body.text.len(), 0),
+            charge_ru: charge::of_replace(old.text().len(), body.text.len(), 0),
             ttl_ignored: self.ignores_ttl(body),
             valid_before: self.alive_before(&old),
             change: change(old),
@@ -214,7 +238,7 @@ impl Decider<'_> {
         Ok(Decision {
             corpses: Vec::new(),
             status: 204,
-            charge_ru: charge::of_delete(old.text_bytes(), 0),
+            charge_ru: charge::of_delete(old.text().len(), 0),
             ttl_ignored: false,
             valid_before: self.alive_before(&old),
             change: Change::Bury { old, spot: spot.clone(), indexed },
@@ -253,7 +277,7 @@ impl Decider<'_> {
             ttl,
             partition: spot.partition.clone(),
             key: spot.key.clone(),
-            text_bytes: body.text.len(),
+            text: body.text.clone(),
             indexed: indexed.map_err(storage_failed)?,
         })
     }

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use dayfly_model::ttl::ContainerTtl;
 use dayfly_model::{Error, ErrorKind, Result, Timestamp};
-use dayfly_storage::{Batch, Bucket, Draft, Plan, Room, Second, Stamp, View};
+use dayfly_storage::{Batch, Bucket, Draft, Plan, Redraft, Room, Second, Stamp, View};
 
-use super::act::{Body, LocatedAct, Wanted};
+use super::act::{LocatedAct, Wanted};
 use super::apply::Applied;
 use super::decide::{Decision, decide};
 use super::sight::Sight;
@@ -230,8 +230,14 @@ impl Plan for WritePlan {
     }
 
     fn bytes(&self) -> usize {
-        let bodies = self.wanted.iter().flatten().filter_map(|wanted| wanted.act.body());
-        bodies.map(Body::weight).sum()
+        self.wanted.iter().flatten().map(|wanted| wanted.act.weight()).sum()
+    }
+
+    /// A patch reads the whole item and may run a query over it: too much for the
+    /// committer, for whom everybody waits.
+    fn redraft(&self) -> Redraft {
+        let is_patch = |wanted: &Wanted| matches!(wanted.act, LocatedAct::Patch(..));
+        if self.wanted.iter().flatten().any(is_patch) { Redraft::AtCaller } else { Redraft::Here }
     }
 
     /// Tells the purge when the new versions die, and counts the expired items that were

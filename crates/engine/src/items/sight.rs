@@ -65,7 +65,7 @@ pub(super) struct Made {
     pub(super) place: usize,
     /// Its number, if it had one before the commit.
     docno: Option<u64>,
-    text_bytes: usize,
+    text: Bytes,
     unique: Vec<[u8; 16]>,
     indexed: Indexed,
 }
@@ -225,7 +225,7 @@ impl<'v> Sight<'v> {
         let made = Made {
             place,
             docno,
-            text_bytes: new.text_bytes,
+            text: new.text.clone(),
             unique: new.record.unique().to_vec(),
             indexed: new.indexed.clone(),
         };
@@ -234,7 +234,8 @@ impl<'v> Sight<'v> {
 }
 
 impl Old {
-    fn docno(&self) -> Option<u64> {
+    /// Its number, if it has one already.
+    pub(super) fn docno(&self) -> Option<u64> {
         match self {
             Old::Stored(record) => Some(record.docno),
             Old::Made(made) => made.docno,
@@ -252,11 +253,11 @@ impl Old {
         }
     }
 
-    /// How many bytes of JSON it has.
-    pub(super) fn text_bytes(&self) -> usize {
+    /// The user's JSON, without system properties.
+    pub(super) fn text(&self) -> &[u8] {
         match self {
-            Old::Stored(record) => record.text().len(),
-            Old::Made(made) => made.text_bytes,
+            Old::Stored(record) => record.text(),
+            Old::Made(made) => &made.text,
         }
     }
 
@@ -264,7 +265,7 @@ impl Old {
     pub(super) fn shown_bytes(&self) -> usize {
         match self {
             Old::Stored(record) => usize::try_from(record.bytes()).unwrap_or(usize::MAX),
-            Old::Made(made) => made.text_bytes + record::SYSTEM_BYTES,
+            Old::Made(made) => made.text.len() + record::SYSTEM_BYTES,
         }
     }
 
