@@ -389,7 +389,7 @@ mod tests {
     fn a_request_is_found_by_what_it_was() {
         let log = RequestLog::new(true);
         note(&log, "GET", "/dbs/a%20b", &good(200));
-        note(&log, "POST", "/dbs", &Error::not_yet("Patch").into());
+        note(&log, "POST", "/dbs", &Error::not_yet("A trigger").into());
         note(&log, "BREW", "/pot", &Error::bad_request("no").into());
         for (query, expected) in [
             ("", &["/pot", "/dbs", "/dbs/a%20b"][..]),
@@ -405,7 +405,7 @@ mod tests {
             assert_eq!(paths(&log, query), expected, "{query}");
         }
         let shown = log.show(&Filter::read("verb=POST").unwrap());
-        assert_eq!(shown["requests"][0]["missing"], "Patch");
+        assert_eq!(shown["requests"][0]["missing"], "A trigger");
         assert_eq!(shown["requests"][0]["ms"], 1.234);
         let shown = log.show(&Filter::read("status=400").unwrap());
         assert_eq!(shown["requests"][0]["verb"], "-");

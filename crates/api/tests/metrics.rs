@@ -288,7 +288,7 @@ fn requests_are_counted_by_what_they_were() {
         let answer = server.send("GET", &path, std::slice::from_ref(&key), Vec::new(), sign);
         assert_eq!(answer.status(), status, "{id} {sign}");
     }
-    assert_eq!(send(&server, "PATCH", "/dbs/d/colls/c/docs/a", "{}"), 501);
+    assert_eq!(send(&server, "GET", "/dbs/d/colls/c/docs/a/attachments", ""), 501);
     let samples = scrape(&server);
     for (sample, expected) in [
         (r#"dayfly_requests_total{status="201",substatus="0"}"#, 3.0),

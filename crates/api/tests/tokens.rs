@@ -40,6 +40,9 @@ const BAD_TOKEN: (&str, &str) = ("x-ms-session-token", "0:1#1,1");
 const MEANT: (&str, &str) = ("x-ms-cosmos-intended-collection-rid", "other");
 const BAD_COUNT: (&str, &str) = ("x-ms-max-item-count", "x");
 const BAD_PAGE: (&str, &str) = ("x-ms-continuation", "x");
+
+/// A patch that is fine.
+const PATCH: &str = r#"[{"op":"incr","path":"/n","value":1}]"#;
 const STRONG: (&str, &str) = ("x-ms-consistency-level", "Strong");
 const ALL: &str = r#"{"query":"SELECT * FROM c"}"#;
 
@@ -152,7 +155,10 @@ impl World {
             (("PUT", a, &[KEY], other), 400),
             (("PUT", none, &[KEY], r#"{"id":"none","pk":"redmond"}"#), 404),
             (("PUT", &gone, &[KEY], item), 404),
-            (("PATCH", a, &[KEY], "{}"), 501),
+            (("PATCH", a, &[KEY], PATCH), 200),
+            (("PATCH", a, &[KEY, OTHER], PATCH), 412),
+            (("PATCH", a, &[KEY], "{}"), 400),
+            (("PATCH", none, &[KEY], PATCH), 404),
             (("DELETE", none, &[KEY], ""), 404),
             (("DELETE", a, &[KEY, OTHER], ""), 412),
             (("POST", a, &[KEY], ""), 405),
@@ -231,10 +237,11 @@ impl World {
             (("GET", "/dbs/d/colls/c/docs/a", &[NO_KEY], ""), 400),
             (("DELETE", "/dbs/d/colls/c/docs/a", &[], ""), 400),
             (("GET", &gone, &[], ""), 404),
-            (("PATCH", "/dbs/d/colls/c/docs/a", &[], "{}"), 501),
+            (("PATCH", "/dbs/d/colls/c/docs/a", &[], "{}"), 400),
+            (("PATCH", "/dbs/d/colls/c/docs/a", &[], PATCH), 400),
             (("GET", "/dbs/d/colls/c/sprocs", &[], ""), 501),
             (("GET", "/dbs/d/colls/none/docs/a", &[KEY], ""), 404),
-            (("PATCH", "/dbs/d/colls/none/docs/a", &[KEY], "{}"), 501),
+            (("PATCH", "/dbs/d/colls/none/docs/a", &[KEY], PATCH), 404),
         ];
         for &(request, status) in requests {
             self.check(request, status, None);

@@ -48,7 +48,7 @@ fn every_request_is_a_line_without_secrets() {
         1,
     ));
     assert_eq!(client.answer().status, 200);
-    assert_eq!(send(&server, "PATCH", "/dbs/d/colls/c/docs/1", "{}").status, 501);
+    assert_eq!(send(&server, "GET", "/dbs/d/colls/c/docs/1/attachments", "").status, 501);
     server.get("/nothing?key=secret").is_error(404, "NotFound");
     for watches in ["/ready", "/alive", "/metrics"] {
         assert_eq!(server.get(watches).status, 200);
@@ -66,7 +66,7 @@ fn every_request_is_a_line_without_secrets() {
         r#"verb="POST" path="/dbs" status=201 substatus=0 charge="#,
         r#"verb="POST" path="/dbs/d/colls" status=201 "#,
         r#"verb="POST" path="/dbs/d/colls/c/docs" status=200 "#,
-        r#"verb="PATCH" path="/dbs/d/colls/c/docs/1" status=501 "#,
+        r#"verb="GET" path="/dbs/d/colls/c/docs/1/attachments" status=501 "#,
         r#"verb="GET" path="/nothing" status=404 "#,
         r#"verb="GET" path="/x" status=400 "#,
         r#"verb="-" path="-" status=400 "#,
@@ -75,7 +75,7 @@ fn every_request_is_a_line_without_secrets() {
     for (line, expected) in log.iter().zip(said) {
         assert!(line.contains(&format!(" INFO requests: answered {expected}")), "{line}");
         assert!(line.contains(" ms=") && line.contains(" activity_id="), "{line}");
-        assert_eq!(line.contains(r#" missing="Patch""#), line.contains("status=501"), "{line}");
+        assert_eq!(line.contains(r#" missing="An attachment""#), line.contains("status=501"), "{line}");
         for secret in ["sig", "secret", "SELECT", "authorization"] {
             assert!(!line.contains(secret), "{line}");
         }

@@ -163,8 +163,8 @@ mod tests {
 
     #[test]
     fn a_missing_feature_is_told_by_its_name() {
-        assert_eq!(Error::not_yet("Patch").missing(), Some("Patch"));
-        assert_eq!(Error::bad_request("Patch is not supported by dayfly yet.").missing(), None);
+        assert_eq!(Error::not_yet("Magic").missing(), Some("Magic"));
+        assert_eq!(Error::bad_request("Magic is not supported by dayfly yet.").missing(), None);
     }
 
     /// 403/3 and 403/1008 make SDKs look for another region.

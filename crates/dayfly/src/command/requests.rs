@@ -122,7 +122,7 @@ mod tests {
             })
         };
         let mut newest = request(501, 0, "/b");
-        newest["missing"] = "Patch".into();
+        newest["missing"] = "An attachment".into();
         let mut oldest = request(200, 0, "/dbs/\u{1b}");
         oldest["query"] = "SELECT\n1".into();
         let answer = json!({"requests": [newest, request(404, 1002, "/c"), oldest]});
@@ -132,7 +132,7 @@ mod tests {
                 "time                  status       ms  charge  verb  path    activity id\n\
                  1970-01-01T00:00:00Z  200       0.123    1.00  GET   /dbs/   {id}  SELECT 1\n\
                  1970-01-01T00:00:00Z  404/1002  0.123    1.00  GET   /c      {id}\n\
-                 1970-01-01T00:00:00Z  501       0.123    1.00  GET   /b      {id}  missing: Patch\n"
+                 1970-01-01T00:00:00Z  501       0.123    1.00  GET   /b      {id}  missing: An attachment\n"
             )
         );
         assert_eq!(show(&json!({})).unwrap(), "There are no such requests.\n");
