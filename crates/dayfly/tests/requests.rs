@@ -75,7 +75,11 @@ fn every_request_is_a_line_without_secrets() {
     for (line, expected) in log.iter().zip(said) {
         assert!(line.contains(&format!(" INFO requests: answered {expected}")), "{line}");
         assert!(line.contains(" ms=") && line.contains(" activity_id="), "{line}");
-        assert_eq!(line.contains(r#" missing="An attachment""#), line.contains("status=501"), "{line}");
+        assert_eq!(
+            line.contains(r#" missing="An attachment""#),
+            line.contains("status=501"),
+            "{line}"
+        );
         for secret in ["sig", "secret", "SELECT", "authorization"] {
             assert!(!line.contains(secret), "{line}");
         }

@@ -6,6 +6,7 @@ mod computed;
 mod index;
 mod lanes;
 mod model;
+mod patches;
 mod plans;
 mod purge;
 mod queries;

@@ -138,11 +138,7 @@ impl Body {
     }
 
     /// The same, whatever its size.
-    pub(super) fn of(
-        container: &Container,
-        text: ObjectText,
-        indexing: Indexing,
-    ) -> Result<Body> {
+    pub(super) fn of(container: &Container, text: ObjectText, indexing: Indexing) -> Result<Body> {
         let id = item_id(&text)?;
         let definition = container.definition();
         let ttl = text.get("ttl").map(ToOwned::to_owned);

@@ -8,6 +8,7 @@ use dayfly_storage::commit_returning;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use super::patches;
 use super::server::{Kind, Server, Setup, at, partition_key, text};
 use crate::items::{self, Around, Refused};
 use crate::operation::{
@@ -73,6 +74,23 @@ fn replace(id: &str, new: &str, n: u8) -> Act {
     Act::Replace(id.to_owned(), text(&item(new, n)))
 }
 
+/// Makes `n` larger, and says so by another address.
+fn increment(id: &str, n: u8) -> Act {
+    let operations = json!([
+        {"op": "incr", "path": "/n", "value": n},
+        {"op": "set", "path": "/email", "value": n % 3},
+        {"op": "add", "path": "/log", "value": [n]},
+    ]);
+    patches::act(id, &operations)
+}
+
+/// Takes the log away, if there is one and `n` is even.
+fn forget(id: &str) -> Act {
+    let operations = json!([{"op": "move", "from": "/log", "path": "/old"}]);
+    let condition = "from c where c.n % 2 = 0 and c._ts >= 1000";
+    patches::act(id, &json!({"operations": operations, "condition": condition}))
+}
+
 fn delete(id: &str) -> Act {
     Act::Delete(id.to_owned())
 }
@@ -89,18 +107,22 @@ fn each_write_of_a_commit_sees_those_before_it() {
         upsert("b", 4),
         replace("b", "c", 5),
         upsert("b", 6),
+        increment("a", 7),
+        forget("a"),
     ];
     let before = server.commits();
-    assert_eq!(server.commit(acts, true), Ok([201, 200, 204, 201, 201, 200, 201].map(Ok).to_vec()));
+    let expected = [201, 200, 204, 201, 201, 200, 201, 200, 200];
+    assert_eq!(server.commit(acts, true), Ok(expected.map(Ok).to_vec()));
     assert_eq!(server.commits(), before + 1);
     server.check();
 
     let read = |id: &str| server.read(id, "x").unwrap();
-    assert_eq!([&read("a")["n"], &read("b")["n"], &read("c")["n"]], [3, 6, 5]);
+    assert_eq!([&read("a")["n"], &read("b")["n"], &read("c")["n"]], [10, 6, 5]);
+    assert_eq!((&read("a")["old"], &read("a")["log"]), (&json!([7]), &Value::Null));
     // One commit, one second, and a place of its own for each version.
     let etags = ["a", "b", "c"].map(|id| read(id)["_etag"].to_string());
     let ordinals = etags.map(|etag| etag.trim_matches(['"', '\\']).chars().last().unwrap());
-    assert_eq!(ordinals, ['4', '7', '6']);
+    assert_eq!(ordinals, ['9', '7', '6']);
     assert!(["a", "b", "c"].iter().all(|id| read(id)["_ts"] == 1000));
     assert_eq!(server.listed(), 3);
 }
@@ -186,7 +208,7 @@ fn what_has_expired_by_the_commit_refuses_nothing() {
 }
 
 fn acts() -> impl Strategy<Value = Vec<(u8, u8, u8, u8)>> {
-    prop::collection::vec((0..4u8, 0..3u8, 0..3u8, any::<u8>()), 1..12)
+    prop::collection::vec((0..6u8, 0..3u8, 0..3u8, any::<u8>()), 1..12)
 }
 
 fn act((kind, id, other, n): (u8, u8, u8, u8)) -> Act {
@@ -195,8 +217,17 @@ fn act((kind, id, other, n): (u8, u8, u8, u8)) -> Act {
         0 => create(id, n),
         1 => upsert(id, n),
         2 => replace(id, other, n),
+        3 => increment(id, n),
+        4 => forget(id),
         _ => delete(id),
     }
+}
+
+/// All that users wrote.
+fn shown(item: Value) -> String {
+    let Value::Object(mut item) = item else { panic!("{item}") };
+    item.retain(|name, _| !name.starts_with('_'));
+    Value::Object(item).to_string()
 }
 
 proptest! {
@@ -227,7 +258,7 @@ proptest! {
             .collect();
         prop_assert_eq!(outcome, one_by_one);
         for id in ["a", "b", "c"] {
-            let read = |server: &Server| server.read(id, "x").map(|item| item["n"].clone());
+            let read = |server: &Server| server.read(id, "x").map(shown);
             prop_assert_eq!(read(&together), read(&single));
         }
         together.check();

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use dayfly_model::ErrorKind;
 
-use super::steps::{Act, Default, Place, Ttl, Write};
+use super::steps::{Act, Default, Place, Ttl, TtlPatch, Write};
 
 /// An item that is stored, dead or alive.
 #[derive(Clone, Debug)]
@@ -164,25 +164,39 @@ impl Oracle {
         let alive = self.alive(write.place).is_some();
         let status = match (write.act, alive) {
             (Act::Create, true) => return Err(ErrorKind::Conflict),
-            (Act::Replace | Act::Rename(_) | Act::Delete, false) => {
+            (Act::Replace | Act::Rename(_) | Act::Patch(_) | Act::Delete, false) => {
                 return Err(ErrorKind::NotFound);
             }
             (Act::Delete, true) => return Ok(204),
             (Act::Create | Act::Upsert, false) => 201,
-            (Act::Upsert | Act::Replace | Act::Rename(_), true) => 200,
+            (Act::Upsert | Act::Replace | Act::Rename(_) | Act::Patch(_), true) => 200,
         };
         let target = write.target();
         if target.id != write.place.id && self.alive(target).is_some() {
             return Err(ErrorKind::Conflict);
         }
         let slice = self.slices[write.place.key];
-        if write.ttl == Ttl::Odd && self.policies[slice].default.is_some() {
+        let Some(ttl) = self.ttl_after(write) else { return Err(ErrorKind::BadRequest) };
+        if ttl == Ttl::Odd && self.policies[slice].default.is_some() {
             return Err(ErrorKind::BadRequest);
         }
         if self.rivals(write).any(|(_, item)| !item.dead) {
             return Err(ErrorKind::Conflict);
         }
         Ok(status)
+    }
+
+    /// The `ttl` of the item after the write; `None` if it is to be removed and is not there.
+    fn ttl_after(&self, write: &Write) -> Option<Ttl> {
+        let before = self.alive(write.place).map(|item| item.ttl);
+        match write.act {
+            Act::Patch(TtlPatch::Set) if write.ttl == Ttl::Absent => before,
+            Act::Patch(TtlPatch::Keep) => before,
+            Act::Patch(TtlPatch::Remove) => {
+                before.filter(|ttl| *ttl != Ttl::Absent).map(|_| Ttl::Absent)
+            }
+            _ => Some(write.ttl),
+        }
     }
 
     /// Others in the same logical partition that have the unique key.
@@ -201,12 +215,13 @@ impl Oracle {
             self.items.remove(&write.place);
             return;
         }
+        let ttl = self.ttl_after(write).expect("it was judged good");
         let rivals: Vec<Place> = self.rivals(write).map(|(place, _)| *place).collect();
         for rival in rivals {
             self.items.remove(&rival);
         }
         let (ts, slice) = (self.now, self.slices[write.place.key]);
-        let Write { ttl, email, place, .. } = *write;
+        let Write { email, place, .. } = *write;
         self.items.remove(&place);
         self.items.insert(write.target(), Item { ts, ttl, email, shown, slice, dead: false });
     }

@@ -10,13 +10,14 @@ use std::collections::HashSet;
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
+use dayfly_model::patch::Patch;
 use dayfly_model::ttl::ContainerTtl;
 use dayfly_storage::clock::LEASE_SECONDS;
 use serde_json::{Value, json};
 
 use super::figures::{STRETCH_SECONDS, STRETCHES};
 use super::oracle::{Definition, Oracle};
-use super::steps::{Act, Default, History, Place, Step, Ttl, Write};
+use super::steps::{Act, Default, History, Place, Step, Ttl, TtlPatch, Write};
 use crate::operation::{self, Condition, Indexing, ItemAddress, Operation, Page, Part, WriteItem};
 use crate::reply::Reply;
 use crate::tests::seeds::Outcome;
@@ -70,6 +71,9 @@ enum Job {
     /// The next part of the change of the default.
     Change,
 }
+
+/// What the oracle says of a write.
+type Judged = Result<u16, dayfly_model::ErrorKind>;
 
 struct Group {
     ts: u64,
@@ -210,23 +214,42 @@ impl Play {
             return Err(format!("time passed the group of second {}", group.ts));
         }
         self.oracle.pass(group.ts);
-        let mut changes = false;
+        let changes = group.jobs.iter().any(|job| matches!(job, Job::Change));
+        // Before a patch is handed in again, so that their order is known.
+        if changes {
+            self.go_on_changing(submitted)?;
+        }
+        let mut late = Vec::new();
         for job in group.jobs {
             match job {
-                Job::Write(write, ticket) => self.settle_write(&write, ticket)?,
-                Job::Change => {
-                    changes = true;
-                    self.settle_change();
-                }
+                Job::Write(write, mut ticket) => match (poll(&mut ticket), write.act) {
+                    (None, Act::Patch(_)) => self.waiting.push(Job::Write(write, ticket)),
+                    (None, _) => return Err(format!("not answered: {write}")),
+                    (Some(reply), Act::Patch(_)) if reply.outcome.is_err() => {
+                        late.push((write, self.oracle.judge(&write), reply));
+                    }
+                    (Some(reply), _) => self.settle_write(&write, reply)?,
+                },
+                Job::Change => self.settle_change(),
             }
         }
-        if changes { self.go_on_changing(submitted) } else { Ok(()) }
+        self.refused_late(late)?;
+        if changes { self.end_changing() } else { Ok(()) }
     }
 
-    fn settle_write(&mut self, write: &Write, mut ticket: Ticket) -> Outcome {
-        let Some(reply) = poll(&mut ticket) else {
-            return Err(format!("not answered: {write}"));
-        };
+    /// A patch whose draft did not hold is drafted again by who polls it, when the group is
+    /// seen. So it may be refused for what came after it in the group, or with the time.
+    fn refused_late(&mut self, late: Vec<(Write, Judged, Reply)>) -> Outcome {
+        for (write, in_turn, reply) in late {
+            if kind_of(&reply) != in_turn {
+                self.pass_time()?;
+                same!(kind_of(&reply), self.oracle.judge(&write), "the late answer to '{write}'");
+            }
+        }
+        Ok(())
+    }
+
+    fn settle_write(&mut self, write: &Write, reply: Reply) -> Outcome {
         let expected = self.oracle.judge(write);
         same!(kind_of(&reply), expected, "the answer to '{write}'");
         same!(reply.now.map(|now| now.0), Some(self.oracle.now), "the time of '{write}'");
@@ -242,7 +265,7 @@ impl Play {
     /// A write shows what was written; a new item has a RID that is new.
     fn check_answer(&mut self, write: &Write, status: u16, shown: &Bytes) -> Outcome {
         let text = std::str::from_utf8(shown).unwrap();
-        let sent = json_of(write).to_string();
+        let sent = self.wanted(write).to_string();
         let (start, end) = (sent.trim_end_matches('}'), format!("\"_ts\":{}}}", self.oracle.now));
         if !text.starts_with(start) || !text.ends_with(&end) {
             return Err(format!("'{write}' shows {text}"));
@@ -250,6 +273,23 @@ impl Play {
         let is_new = self.rids.insert(rid_of(shown));
         same!(is_new, status == 201, "whether the RID of '{write}' is new");
         Ok(())
+    }
+
+    /// What an item is to be after a write, without what the server adds.
+    fn wanted(&self, write: &Write) -> Value {
+        let Act::Patch(ttl) = write.act else { return json_of(write) };
+        let before = &self.oracle.items[&write.place].shown;
+        let mut item: Value = serde_json::from_slice(before).unwrap();
+        let members = item.as_object_mut().unwrap();
+        members.retain(|name, _| !name.starts_with('_'));
+        members["email"] = write.email.into();
+        members["mark"] = write.mark.into();
+        match (ttl, json_of(write).get("ttl")) {
+            (TtlPatch::Set, Some(ttl)) => drop(members.insert("ttl".to_owned(), ttl.clone())),
+            (TtlPatch::Remove, _) => drop(members.shift_remove("ttl")),
+            _ => {}
+        }
+        item
     }
 
     fn change_default(&mut self, default: Default) -> Outcome {
@@ -289,12 +329,20 @@ impl Play {
         change.seen += 1;
     }
 
+    /// One more commit of the change is about to be seen; if it is not the last one, the
+    /// next is handed in.
     fn go_on_changing(&mut self, submitted: u64) -> Outcome {
         let Some(mut change) = self.change.take() else { return Ok(()) };
-        if change.seen <= self.slices {
+        if change.seen < self.slices {
             self.await_change(submitted, &mut change.ticket)?;
-            self.change = Some(change);
-        } else {
+        }
+        self.change = Some(change);
+        Ok(())
+    }
+
+    fn end_changing(&mut self) -> Outcome {
+        let is_over = |change: &mut Change| change.seen > self.slices;
+        if let Some(change) = self.change.take_if(is_over) {
             same!(kind_of(&wait(change.ticket)), Ok(200), "the change of the default");
         }
         Ok(())
@@ -511,6 +559,7 @@ fn operation(write: &Write) -> Operation {
             Act::Create => operation::Act::Create(body()),
             Act::Upsert => operation::Act::Upsert(body()),
             Act::Replace | Act::Rename(_) => operation::Act::Replace(id, body()),
+            Act::Patch(ttl) => operation::Act::Patch(id, patch(write, ttl)),
             Act::Delete => operation::Act::Delete(id),
         },
         partition_key: Some(partition_key(write.place.key)),
@@ -520,7 +569,19 @@ fn operation(write: &Write) -> Operation {
     })
 }
 
-fn kind_of(reply: &Reply) -> Result<u16, dayfly_model::ErrorKind> {
+fn patch(write: &Write, ttl: TtlPatch) -> Patch {
+    let set =
+        |name: &str, value: Value| json!({"op": "set", "path": format!("/{name}"), "value": value});
+    let mut operations = vec![set("email", write.email.into()), set("mark", write.mark.into())];
+    match (ttl, json_of(write).get("ttl")) {
+        (TtlPatch::Set, Some(ttl)) => operations.push(set("ttl", ttl.clone())),
+        (TtlPatch::Remove, _) => operations.push(json!({"op": "remove", "path": "/ttl"})),
+        _ => {}
+    }
+    Patch::read(json!(operations).to_string().as_bytes()).unwrap()
+}
+
+fn kind_of(reply: &Reply) -> Judged {
     reply.outcome.as_ref().map(|success| success.status).map_err(|error| error.kind)
 }
 

@@ -52,7 +52,17 @@ pub(super) enum Act {
     Replace,
     /// A replace that gives the item this id, which may be the one it has.
     Rename(&'static str),
+    /// A patch of the email and the mark, and of the `ttl` in one of these ways.
+    Patch(TtlPatch),
     Delete,
+}
+
+/// What a patch does to the `ttl` of an item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TtlPatch {
+    Keep,
+    Set,
+    Remove,
 }
 
 /// A write to one item.
@@ -60,6 +70,7 @@ pub(super) enum Act {
 pub(super) struct Write {
     pub(super) act: Act,
     pub(super) place: Place,
+    /// What it brings, if it brings any.
     pub(super) ttl: Ttl,
     /// Unique in its logical partition.
     pub(super) email: u64,
@@ -215,12 +226,16 @@ impl Random {
     }
 
     fn write(&mut self, mark: u64) -> Write {
-        use Act::{Create, Delete, Rename, Replace, Upsert};
+        use Act::{Create, Delete, Patch, Rename, Replace, Upsert};
+        use TtlPatch::{Keep, Remove, Set};
         let rename = Rename(self.pick(&IDS));
+        let patch = Patch(self.pick(&[Keep, Keep, Set, Set, Remove]));
         let seconds = 1 + self.below(6);
         Write {
-            act: self
-                .pick(&[Create, Create, Upsert, Upsert, Upsert, Replace, Replace, rename, Delete]),
+            act: self.pick(&[
+                Create, Create, Upsert, Upsert, Upsert, Replace, Replace, rename, patch, patch,
+                Delete,
+            ]),
             place: Place { key: self.pick(&KEYS), id: self.pick(&IDS) },
             ttl: self.pick(&[
                 Ttl::Absent,

@@ -1,0 +1,147 @@
+//! Patches: what they write, where they are drafted, and when they hold.
+
+use std::task::{Context, Poll, Waker};
+
+use dayfly_model::ErrorKind;
+use dayfly_model::patch::Patch;
+use dayfly_storage::{Batch, Plan, Stamp, View};
+use serde_json::{Value, json};
+
+use super::server::{Kind, Server, Setup, Ticket, at, write};
+use crate::items::{self, Around};
+use crate::keys;
+use crate::operation::{Act, Operation, Part, WriteItem};
+use crate::reply::Reply;
+
+pub(super) fn act(id: &str, patch: &Value) -> Act {
+    Act::Patch(id.to_owned(), Patch::read(patch.to_string().as_bytes()).unwrap())
+}
+
+fn patch(id: &str, patch: &Value) -> Operation {
+    write(act(id, patch), r#""x""#)
+}
+
+fn increment(path: &str) -> Value {
+    json!([{"op": "incr", "path": path, "value": 1}])
+}
+
+fn stepped(default: Option<i64>) -> Server {
+    let kind = Kind::Memory { slices: 1 };
+    let setup = Setup { kind, stepped: true, change_delay_seconds: 0, cache_bytes: 1 << 20 };
+    let mut server = Server::with(setup);
+    server.make_container(default, &[]);
+    server
+}
+
+fn poll(ticket: &mut Ticket) -> Option<Reply> {
+    match ticket.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(reply) => Some(reply),
+        Poll::Pending => None,
+    }
+}
+
+/// How many entries of the index the commit of a write would put and remove.
+fn entries_written(server: &Server, operation: Operation) -> (usize, usize) {
+    let Operation::WriteItem(write) = operation else { panic!("no write") };
+    let WriteItem { partition_key, .. } = &write;
+    let shared = &server.engine().shared;
+    let opened = shared.enter_part(&at(), &Part::of(partition_key.clone())).unwrap();
+    let plan = items::plan_one(&opened, write, Around::of(shared)).unwrap();
+    let view = View::new(&*opened.snapshot, plan.bucket());
+    let Ok(draft) = plan.draft(&view) else { panic!("it is refused") };
+    let mut batch = Batch::default();
+    (draft.write)(Stamp { lsn: 1000, ts: view.now(), opened: 1 }, &mut batch);
+    let entries = || batch.rows().filter(|(key, _)| keys::entry_owner(key).is_some());
+    (
+        entries().filter(|(_, value)| value.is_some()).count(),
+        entries().filter(|(_, value)| value.is_none()).count(),
+    )
+}
+
+/// A patch costs what it changes, not what the item has.
+#[test]
+fn a_patch_writes_the_entries_of_what_it_changes() {
+    for default in [None, Some(100)] {
+        let mut server = Server::new(Kind::Memory { slices: 1 });
+        server.make_container(default, &[]);
+        let mut item = json!({"id": "a", "pk": "x"});
+        for property in 0..100 {
+            item[format!("p{property}")] = property.into();
+        }
+        server.create(item).unwrap();
+        server.clock(1005);
+        let set = |path: &str| json!([{"op": "set", "path": path, "value": "other"}]);
+        let written = |operations: &Value| entries_written(&server, patch("a", operations));
+        assert_eq!(written(&set("/p50")), (1, 1), "{default:?}");
+        assert_eq!(written(&set("/new")), (1, 0), "{default:?}");
+        assert_eq!(written(&json!([{"op": "remove", "path": "/p50"}])), (0, 1), "{default:?}");
+        assert_eq!(written(&json!([{"op": "set", "path": "/p50", "value": 50}])), (0, 0));
+        server.run(patch("a", &set("/p50"))).unwrap();
+        server.check();
+    }
+}
+
+/// Patches of one item that were drafted together: each is drafted again by who waits for
+/// it, on what the others made, and the committer drafts none.
+#[test]
+fn a_patch_is_drafted_again_by_who_waits_for_it() {
+    let server = stepped(None);
+    let mut create = server.hand_in(super::server::creation(&json!({"id": "a", "pk": "x"})));
+    server.begin();
+    server.publish();
+    assert!(poll(&mut create).is_some());
+
+    let redrafts = server.engine().figures().redrafts;
+    let mut waiting: Vec<Ticket> =
+        (0..3).map(|_| server.hand_in(patch("a", &increment("/n")))).collect();
+    let mut groups = 0;
+    while !waiting.is_empty() {
+        server.begin();
+        server.publish();
+        waiting.retain_mut(|ticket| match poll(ticket) {
+            Some(reply) => {
+                assert_eq!(reply.outcome.unwrap().status, 200);
+                false
+            }
+            None => true,
+        });
+        groups += 1;
+        assert!(groups < 10, "{} still wait", waiting.len());
+    }
+    assert_eq!(server.engine().figures().redrafts, redrafts);
+    assert_eq!(server.read("a", "x").unwrap()["n"], 3);
+    server.check();
+}
+
+/// What held when it was drafted must hold when it is committed.
+#[test]
+fn a_patch_is_judged_at_the_time_of_its_commit() {
+    let server = stepped(Some(10));
+    let item = json!({"id": "a", "pk": "x", "n": 1});
+    let mut create = server.hand_in(super::server::creation(&item));
+    server.begin();
+    server.publish();
+    assert!(poll(&mut create).is_some());
+    let answer = |mut ticket: Ticket| loop {
+        server.begin();
+        server.publish();
+        if let Some(reply) = poll(&mut ticket) {
+            return reply.outcome.map(|done| done.status).map_err(|error| error.kind);
+        }
+    };
+    let body = json!({
+        "condition": "from c where GetCurrentTimestamp() < 1006000",
+        "operations": increment("/n"),
+    });
+    server.wall().set(1005);
+    assert_eq!(answer(server.hand_in(patch("a", &body))), Ok(200));
+    // The condition is true in the second of the draft, and not in that of the commit.
+    let ticket = server.hand_in(patch("a", &body));
+    server.wall().set(1006);
+    assert_eq!(answer(ticket), Err(ErrorKind::PatchConditionNotMet));
+    // The item is alive in the one, and dead in the other.
+    let ticket = server.hand_in(patch("a", &increment("/n")));
+    server.wall().set(1015);
+    assert_eq!(answer(ticket), Err(ErrorKind::NotFound));
+    server.check();
+}
