@@ -29,7 +29,8 @@ func TestBatches(t *testing.T) {
 		"ContentIsShownIfAsked":          contentIsShownIfAsked,
 		"PartitionsOfEveryKind":          partitionsOfEveryKind,
 		"ItemsExpireExactly":             itemsExpireExactly,
-		"PatchSaysThatItIsNotThereYet":   patchSaysThatItIsNotThereYet,
+		"PatchesSeeThoseBeforeThem":      patchesSeeThoseBeforeThem,
+		"ItemsArePatched":                itemsArePatched,
 		"TheVersionThatIsMeantIsChanged": theVersionThatIsMeantIsChanged,
 	}
 	for scheme, storage := range map[string]string{"http": "--memory", "https": "--on-disk"} {
@@ -185,13 +186,45 @@ func itemsExpireExactly(t *testing.T, w *world) {
 	expect(t, ids(t, container, x), []string{"never"})
 }
 
-func patchSaysThatItIsNotThereYet(t *testing.T, w *world) {
+func patchesSeeThoseBeforeThem(t *testing.T, w *world) {
 	container := w.container(t, nil)
-	operations := azcosmos.PatchOperations{}
-	operations.AppendAdd("/n", 1)
 	batch := container.NewTransactionalBatch(x)
-	batch.PatchItem("a", operations, nil)
-	refused(t, container, batch, 501)
+	batch.CreateItem([]byte(`{"id":"a","pk":"x","n":1}`), nil)
+	batch.PatchItem("a", more(), nil)
+	batch.PatchItem("a", more(), nil)
+	batch.ReadItem("a", nil)
+	response := run(t, container, batch, true)
+	expect(t, statuses(response), []int32{201, 200, 200, 200})
+	expect(t, number(t, response.OperationResults[3].ResourceBody), 3)
+
+	conditional := more()
+	conditional.SetCondition("from c where c.n = 9")
+	late := container.NewTransactionalBatch(x)
+	late.CreateItem([]byte(`{"id":"b","pk":"x"}`), nil)
+	late.PatchItem("a", conditional, nil)
+	expect(t, statuses(run(t, container, late, false)), []int32{424, 412})
+}
+
+func itemsArePatched(t *testing.T, w *world) {
+	container := w.container(t, nil)
+	create(t, container, `{"id":"a","pk":"x","n":1}`)
+	options := &azcosmos.ItemOptions{EnableContentResponseOnWrite: true}
+	response, err := container.PatchItem(context.TODO(), x, "a", more(), options)
+	check(t, err)
+	expect(t, number(t, response.Value), 2)
+	conditional := more()
+	conditional.SetCondition("from c where c.n = 9")
+	_, err = container.PatchItem(context.TODO(), x, "a", conditional, nil)
+	var refusal *azcore.ResponseError
+	if !errors.As(err, &refusal) || refusal.StatusCode != http.StatusPreconditionFailed {
+		t.Fatal(err)
+	}
+}
+
+func more() azcosmos.PatchOperations {
+	operations := azcosmos.PatchOperations{}
+	operations.AppendIncrement("/n", 1)
+	return operations
 }
 
 // A server whose clock the tests move, and a database in it.

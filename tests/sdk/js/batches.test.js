@@ -9,7 +9,11 @@ const upsert = (id, more = {}) => withBody("Upsert", { id, pk: "x", ...more });
 const replace = (id, more = {}) => ({ id, ...withBody("Replace", { id, pk: "x", ...more }) });
 const read = (id) => ({ operationType: "Read", id });
 const remove = (id) => ({ operationType: "Delete", id });
+const patch = (id, operations, more = {}) => ({ id, ...withBody("Patch", { operations, ...more }) });
 const withBody = (operationType, resourceBody) => ({ operationType, resourceBody });
+
+/** An operation of a patch. */
+const ADD = { op: "add", path: "/n", value: 1 };
 
 const statuses = (results) => results.map((result) => result.statusCode);
 const numbers = (count) => Array.from({ length: count }, (_, n) => n);
@@ -206,11 +210,26 @@ overHttpAndHttps((world) => {
     assert.deepEqual(await listIds(container), ["a"]);
   });
 
-  test("patch in a batch says that it is not there yet", async () => {
+  test("a batch has patches", async () => {
     const container = await makeContainer(world);
-    const resourceBody = { operations: [{ op: "add", path: "/n", value: 1 }] };
-    const patch = { operationType: "Patch", id: "a", resourceBody };
-    await assert.rejects(container.items.batch([create("a"), patch], "x"), wholeRefusedWith(501));
-    assert.deepEqual(await listIds(container), []);
+    const more = { op: "incr", path: "/n", value: 2 };
+    const condition = "from c where c.n = 3";
+    const bad = [create("a"), patch("a", [ADD]), patch("a", [more], { condition }), read("a")];
+    await assertFails(container, bad, [424, 424, 412, 424]);
+    const good = [create("a"), patch("a", [ADD]), patch("a", [more]), read("a")];
+    const { result } = await container.items.batch(good, "x");
+    assert.deepEqual(statuses(result), [201, 200, 200, 200]);
+    assert.equal(result[3].resourceBody.n, 3);
+    await assertFails(container, [create("b"), patch("b", [ADD]), patch("c", [ADD])], [424, 424, 404]);
   });
+
+  for (const [name, bulk] of Object.entries(BULKS)) {
+    test(`${name} has patches`, async () => {
+      const container = await makeWide();
+      const patchWithKey = (id) => ({ ...patch(id, [ADD]), partitionKey: "x" });
+      const operations = [create("a"), patchWithKey("a"), patchWithKey("b")];
+      assert.deepEqual(await bulk(container, operations), [201, 200, 404]);
+      assert.equal((await find(container, "a", "x")).n, 1);
+    });
+  }
 });

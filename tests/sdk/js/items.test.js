@@ -126,6 +126,28 @@ overHttpAndHttps((world) => {
     assert.equal((await item.delete(onlyIf(replaced.etag))).statusCode, 204);
   });
 
+  test("an item is patched", async () => {
+    const container = await makeContainer(world);
+    const { item, etag } = await container.items.create({ id: "a", pk: "x", n: 1 });
+    const operations = [
+      { op: "incr", path: "/n", value: 2 },
+      { op: "set", path: "/colour", value: "red" },
+      { op: "move", from: "/colour", path: "/paint" },
+    ];
+    // As an array, and as an object with a condition.
+    const { resource } = await item.patch(operations, onlyIf(etag));
+    assert.deepEqual([resource.n, resource.paint, resource.colour], [3, "red", undefined]);
+    const condition = "from c where c.n = 3";
+    await assert.rejects(item.patch(operations, onlyIf(etag)), refusedWith(412));
+    assert.equal((await item.patch({ condition, operations })).resource.n, 5);
+    await assert.rejects(item.patch({ condition, operations }), refusedWith(412));
+    await assert.rejects(container.item("b", "x").patch(operations), refusedWith(404));
+    await assert.rejects(
+      item.patch([{ op: "replace", path: "/none", value: 1 }]),
+      refusedWith(400),
+    );
+  });
+
   test("an unchanged item is not sent again", async () => {
     const container = await makeContainer(world);
     const { item, etag } = await container.items.create({ id: "a", pk: "x" });

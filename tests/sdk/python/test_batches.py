@@ -210,10 +210,20 @@ def test_a_client_that_wants_no_content_gets_that_of_reads_only(server, scheme, 
     assert results[1]["resourceBody"]["id"] == "a"
 
 
-def test_patch_says_that_it_is_not_there_yet(container):
-    container.create_item(item("a"))
-    patch = ("patch", ("a", [{"op": "add", "path": "/n", "value": 1}]))
-    with pytest.raises(CosmosHttpResponseError, match="is not supported by dayfly yet") as error:
-        container.execute_item_batch([create("b"), patch], "x")
-    assert error.value.status_code == 501
-    assert ids(container) == ["a"]
+def patch(id, *operations, **more):
+    return ("patch", (id, list(operations)), more)
+
+
+def test_patches_in_a_batch(container):
+    add = {"op": "add", "path": "/n", "value": 1}
+    more = {"op": "incr", "path": "/n", "value": 2}
+    if_three = {"filter_predicate": "from c where c.n = 3"}
+    results = container.execute_item_batch(
+        [create("a"), patch("a", add), patch("a", more), patch("a", more, **if_three)], "x"
+    )
+    assert statuses(results) == [201, 200, 200, 200]
+    assert [result["resourceBody"].get("n") for result in results] == [None, 1, 3, 5]
+    assert_fails(container, [create("b"), patch("a", more, **if_three)], [424, 412])
+    child = {"op": "add", "path": "/no/child", "value": 1}
+    assert_fails(container, [create("b"), patch("a", child)], [424, 400])
+    assert_fails(container, [patch("b", add), create("b")], [404, 424])

@@ -119,6 +119,32 @@ def test_an_old_etag_stops_replace_upsert_and_delete(container):
     assert container.read_item("a", "x")["version"] == 2
 
 
+def test_an_item_is_patched(container):
+    etag = container.create_item({"id": "a", "pk": "x", "n": 1, "tags": ["u"]})["_etag"]
+    operations = [
+        {"op": "incr", "path": "/n", "value": 2},
+        {"op": "add", "path": "/tags/-", "value": "v"},
+        {"op": "set", "path": "/colour", "value": "red"},
+        {"op": "move", "from": "/colour", "path": "/paint"},
+    ]
+    only_if_old = {"etag": etag, "match_condition": MatchConditions.IfNotModified}
+    patched = container.patch_item("a", "x", operations, **only_if_old)
+    expected = {"id": "a", "pk": "x", "n": 3, "tags": ["u", "v"], "paint": "red"}
+    assert without_system_properties(patched) == expected
+    assert container.read_item("a", "x") == patched
+
+    with pytest.raises(CosmosAccessConditionFailedError):
+        container.patch_item("a", "x", operations, **only_if_old)
+    with pytest.raises(CosmosAccessConditionFailedError):
+        container.patch_item("a", "x", operations, filter_predicate="from c where c.n = 1")
+    with pytest.raises(CosmosHttpResponseError, match="cannot create path recursively") as failure:
+        container.patch_item("a", "x", [{"op": "add", "path": "/no/child", "value": 1}])
+    assert failure.value.status_code == 400
+    with pytest.raises(CosmosResourceNotFoundError):
+        container.patch_item("b", "x", operations)
+    assert container.read_item("a", "x") == patched
+
+
 def test_the_current_etag_lets_a_write_through(container):
     item = container.create_item({"id": "a", "pk": "x", "version": 1})
 

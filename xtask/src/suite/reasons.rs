@@ -30,8 +30,6 @@ const RULES: [(In, &str); 15] = [
     (Test("conflict"), "501: The conflict feed"),
     (Test("replace_throughput"), "501: Changing the throughput of an offer"),
     (Test("cosmos_batch"), "501: A batch"),
-    (Test("patch"), "501: Patch"),
-    (Error("not patched"), "501: Patch"),
 ];
 
 /// The reason of a test that failed with `error`.

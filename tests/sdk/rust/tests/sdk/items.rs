@@ -1,7 +1,10 @@
 //! Items: create, read, upsert, replace, delete, and what may go wrong.
 
-use azure_data_cosmos::models::{ContainerProperties, ItemResponse, UniqueKey, UniqueKeyPolicy};
-use azure_data_cosmos::options::{ItemReadOptions, Precondition};
+use azure_data_cosmos::models::{
+    ContainerProperties, ItemResponse, PatchInstructions, PatchOperation, UniqueKey,
+    UniqueKeyPolicy,
+};
+use azure_data_cosmos::options::{ItemReadOptions, PatchItemOptions, PatchStrategy, Precondition};
 use dayfly_sdk_tests::{
     World, create_database, find, only_if, over_http_and_https, properties, refused, status,
     with_body,
@@ -18,6 +21,7 @@ over_http_and_https! {
     an_id_can_be_used_once_in_a_partition,
     an_old_etag_stops_replace_upsert_and_delete,
     the_current_etag_lets_a_write_through,
+    an_item_is_patched_by_the_server,
     an_unchanged_item_is_not_sent_again,
     a_write_sends_its_item_back_only_when_asked,
     an_id_may_hold_special_characters,
@@ -138,6 +142,28 @@ async fn the_current_etag_lets_a_write_through(world: &World) {
     let replaced = container.replace_item("x", "a", &item, only_if(&etag(&created))).await.unwrap();
     container.delete_item("x", "a", only_if(&etag(&replaced))).await.unwrap();
     assert_eq!(find(&container, "x", "a").await, None);
+}
+
+async fn an_item_is_patched_by_the_server(world: &World) {
+    let container = world.container().await;
+    container.create_item("x", "a", json!({"id": "a", "pk": "x", "n": 1}), None).await.unwrap();
+    let server_side = || Some(PatchItemOptions::default().with_strategy(PatchStrategy::ServerSide));
+    let more = || {
+        PatchInstructions::new()
+            .with_operation(PatchOperation::increment("/n", 2i64))
+            .with_operation(PatchOperation::set("/colour", json!("red")))
+            .with_operation(PatchOperation::move_value("/colour", "/paint"))
+    };
+    let patched = container.patch_item("x", "a", more(), server_side()).await.unwrap();
+    assert_eq!(status(&patched), 200);
+    let item = find(&container, "x", "a").await.unwrap();
+    assert_eq!(
+        (&item["n"], &item["paint"], &item["colour"]),
+        (&json!(3), &json!("red"), &Value::Null)
+    );
+    assert_eq!(refused(container.patch_item("x", "b", more(), server_side()).await), 404);
+    let none = PatchInstructions::new().with_operation(PatchOperation::replace("/no", json!(1)));
+    assert_eq!(refused(container.patch_item("x", "a", none, server_side()).await), 400);
 }
 
 async fn an_unchanged_item_is_not_sent_again(world: &World) {

@@ -184,10 +184,19 @@ class BatchesTest extends OverHttpAndHttps {
     }
 
     @Test
-    void patchSaysThatItIsNotThereYet() {
+    void patchesSeeThoseBeforeThem() {
         CosmosContainer container = makeContainer();
         var add = CosmosPatchOperations.create().add("/n", 1);
-        refused(501, () -> run(container, batch -> batch.patchItemOperation("a", add)));
+        var more = CosmosPatchOperations.create().increment("/n", 2);
+        CosmosBatchResponse response = run(container, batch -> {
+            batch.createItemOperation(item("{id: 'a', pk: 'x'}"));
+            batch.patchItemOperation("a", add);
+            batch.patchItemOperation("a", more);
+        });
+        assertEquals(List.of(201, 200, 200), statuses(response));
+        assertEquals(3, at(response, 2).get("n").asInt());
+        var child = CosmosPatchOperations.create().add("/no/child", 1);
+        assertFails(container, batch -> batch.patchItemOperation("a", child), 400);
     }
 
     /** A container of four ranges, whose items live for 100 seconds. */

@@ -9,7 +9,6 @@ import java.util.List;
 import com.azure.cosmos.CosmosContainer;
 import com.azure.cosmos.CosmosException;
 import com.azure.cosmos.models.CosmosChangeFeedRequestOptions;
-import com.azure.cosmos.models.CosmosPatchOperations;
 import com.azure.cosmos.models.CosmosStoredProcedureProperties;
 import com.azure.cosmos.models.FeedRange;
 import com.azure.cosmos.models.ThroughputProperties;
@@ -26,14 +25,6 @@ class NotYetTest extends OverHttpAndHttps {
 
     private static void assertSaysSo(CosmosException error) {
         assertTrue(error.getMessage().contains("is not supported by dayfly yet."), error.getMessage());
-    }
-
-    @Test
-    void patch() {
-        CosmosContainer container = container();
-        var add = CosmosPatchOperations.create().add("/colour", "red");
-        assertSaysSo(refused(501, () -> container.patchItem("a", X, add, ObjectNode.class)));
-        assertEquals(1, find(container, "a", X).get("n").asInt());
     }
 
     @Test
