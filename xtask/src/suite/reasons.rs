@@ -16,7 +16,7 @@ enum In {
 }
 use In::{Error, Test};
 
-const RULES: [(In, &str); 15] = [
+const RULES: [(In, &str); 13] = [
     (Test("_aad"), "out of scope: Entra ID"),
     (Test("semantic_reranker"), "out of scope: a service in the internet"),
     (Error("BaselineTest.PathParser.json"), "out of scope: the package lacks a file of the test"),

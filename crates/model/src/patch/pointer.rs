@@ -1,8 +1,8 @@
 //! JSON pointers: the way to a value in an item.
 //!
 //! `/a~1b/0` leads to the member `a/b`, and in it to the member `0` of an object or the
-//! first element of an array. `/` is the member with an empty name. The item itself, ``,
-//! cannot be meant.
+//! first element of an array. `/` is the member with an empty name. The item itself, which
+//! an empty text would be, cannot be meant.
 
 use super::syntax;
 use crate::error::Result;
