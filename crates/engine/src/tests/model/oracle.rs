@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use dayfly_model::ErrorKind;
+use dayfly_model::rid::ItemRid;
 
 use super::steps::{Act, Default, Place, Ttl, TtlPatch, Write};
 
@@ -159,10 +160,18 @@ impl Oracle {
         self.items.values().filter(|item| !item.dead)
     }
 
+    /// What is alive, range by range, in the order in which it was made.
+    pub(super) fn list(&self) -> Vec<String> {
+        let mut alive: Vec<_> = self.all_alive().map(|item| (item.slice, made(item))).collect();
+        alive.sort();
+        alive.into_iter().map(|(_, (_, text))| text).collect()
+    }
+
     /// What a write answers now.
     pub(super) fn judge(&self, write: &Write) -> Result<u16, ErrorKind> {
         let alive = self.alive(write.place).is_some();
         let status = match (write.act, alive) {
+            (Act::Clear, _) => return Ok(200),
             (Act::Create, true) => return Err(ErrorKind::Conflict),
             (Act::Replace | Act::Rename(_) | Act::Patch(_) | Act::Delete, false) => {
                 return Err(ErrorKind::NotFound);
@@ -211,9 +220,10 @@ impl Oracle {
     /// Does a write that was judged good. A dead item in its way goes.
     pub(super) fn apply(&mut self, write: &Write, shown: Bytes) {
         self.changed = true;
-        if write.act == Act::Delete {
-            self.items.remove(&write.place);
-            return;
+        match write.act {
+            Act::Delete => return drop(self.items.remove(&write.place)),
+            Act::Clear => return self.items.retain(|place, _| place.key != write.place.key),
+            _ => {}
         }
         let ttl = self.ttl_after(write).expect("it was judged good");
         let rivals: Vec<Place> = self.rivals(write).map(|(place, _)| *place).collect();
@@ -241,4 +251,11 @@ impl Oracle {
             }
         }
     }
+}
+
+/// The number of an item, and its text.
+fn made(item: &Item) -> (u64, String) {
+    let shown: serde_json::Value = serde_json::from_slice(&item.shown).unwrap();
+    let rid = ItemRid::parse(shown["_rid"].as_str().unwrap()).unwrap();
+    (rid.docno, shown.to_string())
 }

@@ -55,6 +55,8 @@ pub(super) enum Act {
     /// A patch of the email and the mark, and of the `ttl` in one of these ways.
     Patch(TtlPatch),
     Delete,
+    /// All items of the partition key are deleted.
+    Clear,
 }
 
 /// What a patch does to the `ttl` of an item.
@@ -121,7 +123,7 @@ impl fmt::Display for Write {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let act = format!("{:?}", self.act).to_lowercase();
         write!(f, "{act} {}", self.place)?;
-        if self.act == Act::Delete {
+        if matches!(self.act, Act::Delete | Act::Clear) {
             return Ok(());
         }
         write!(f, ", email {}", self.email)?;
@@ -226,15 +228,16 @@ impl Random {
     }
 
     fn write(&mut self, mark: u64) -> Write {
-        use Act::{Create, Delete, Patch, Rename, Replace, Upsert};
+        use Act::{Clear, Create, Delete, Patch, Rename, Replace, Upsert};
         use TtlPatch::{Keep, Remove, Set};
         let rename = Rename(self.pick(&IDS));
         let patch = Patch(self.pick(&[Keep, Keep, Set, Set, Remove]));
         let seconds = 1 + self.below(6);
+        let delete = if self.chance(40) { Clear } else { Delete };
         Write {
             act: self.pick(&[
                 Create, Create, Upsert, Upsert, Upsert, Replace, Replace, rename, patch, patch,
-                Delete,
+                delete,
             ]),
             place: Place { key: self.pick(&KEYS), id: self.pick(&IDS) },
             ttl: self.pick(&[

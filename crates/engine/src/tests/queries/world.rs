@@ -182,7 +182,8 @@ impl World {
     pub(super) fn step(&mut self, random: &mut Random) {
         match random.below(100) {
             0..70 => self.write(random),
-            70..80 => self.delete(random),
+            70..79 => self.delete(random),
+            79 => self.clear(random),
             80..87 => self.pass(1 + random.below(6)),
             87..91 => {
                 self.engine.purge_all().unwrap();
@@ -256,6 +257,16 @@ impl World {
     fn delete(&mut self, random: &mut Random) {
         let place = random.place();
         self.delete_at(place);
+    }
+
+    /// All items of a partition key are deleted.
+    fn clear(&mut self, random: &mut Random) {
+        let cleared = random.pick(&KEYS);
+        for side in 0..SIDES.len() {
+            let partition_key = Some(key(cleared));
+            self.run(Operation::DeletePartition { at: at(side), partition_key }).unwrap();
+            self.items[side].retain(|(place_key, _), _| *place_key != cleared);
+        }
     }
 
     fn delete_at(&mut self, place: Place) {
