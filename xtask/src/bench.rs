@@ -11,6 +11,7 @@
 //! wide     latency of small writes beside those of items with very many properties
 //! cancel   latency of reads and small queries beside heavy ones that nobody waits for
 //! query    CPU of queries, against point reads, other sizes and a bare loop; their memory
+//! order    two builds side by side: what the order of creation costs; needs --before
 //! ```
 //!
 //! Both sides of every comparison run in one run, in turns, each as a process
@@ -24,6 +25,7 @@ mod create;
 mod fill;
 mod item;
 mod load;
+mod order;
 mod purge;
 mod query;
 pub(crate) mod raw;
@@ -52,10 +54,13 @@ pub(crate) struct Options {
     /// The server; without it, the release build is made and used.
     #[arg(long, value_name = "PATH")]
     bin: Option<PathBuf>,
-    /// How many items the largest container of `query` has: fewer are for trying
-    /// it out, and are not written down.
+    /// An older build of the server, which `order` measures beside the other one.
+    #[arg(long, value_name = "PATH")]
+    before: Option<PathBuf>,
+    /// How many items the largest container of `query` and of `order` has: fewer are
+    /// for trying it out, and are not written down.
     #[arg(long, value_name = "N", default_value_t = query::ITEMS, conflicts_with = "write",
-        value_parser = clap::value_parser!(u64).range(query::ITEMS_MIN..=query::ITEMS))]
+        value_parser = clap::value_parser!(u64).range(order::ITEMS_MIN..=query::ITEMS))]
     items: u64,
 }
 
@@ -71,8 +76,10 @@ enum Name {
     Wide,
     Cancel,
     Query,
+    Order,
 }
 
+/// All that need nothing but the server.
 const ALL: [Name; 10] = [
     Name::Start,
     Name::Read,
@@ -96,6 +103,9 @@ struct Bench {
 
 /// Measures, prints, and says whether every bar was met.
 pub(crate) fn run(options: &Options) -> Result<()> {
+    if let Some(sentence) = refusal(options) {
+        return Err(sentence);
+    }
     if cfg!(debug_assertions) {
         return run_optimized();
     }
@@ -103,9 +113,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         Some(program) => program.clone(),
         None => build("dayfly", Profile::Release)?,
     };
-    let names = options.name.map_or(ALL.to_vec(), |name| vec![name]);
     let mut missed = 0;
-    for name in names {
+    for name in names(options) {
         let folder = tempfile::Builder::new().prefix("dayfly-bench-").tempdir();
         let bench = Bench { program: program.clone(), folder: folder.map_err(failed("a folder"))? };
         let report = match name {
@@ -119,6 +128,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             Name::Wide => wide::run(&bench)?,
             Name::Cancel => cancel::run(&bench)?,
             Name::Query => query::run(&bench, options.items)?,
+            Name::Order => order::run(&bench, options.before.as_deref(), options.items)?,
         };
         println!("\n{}", report.table());
         missed += report.missed();
@@ -127,6 +137,32 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         }
     }
     if missed == 0 { Ok(()) } else { Err(format!("{missed} bars were missed")) }
+}
+
+/// What is to be measured.
+fn names(options: &Options) -> Vec<Name> {
+    match options.name {
+        Some(name) => vec![name],
+        None if options.before.is_some() => [&ALL[..], &[Name::Order]].concat(),
+        None => ALL.to_vec(),
+    }
+}
+
+/// Why that cannot be measured, before anything is.
+fn refusal(options: &Options) -> Option<String> {
+    let names = names(options);
+    if names.contains(&Name::Query) && options.items < query::ITEMS_MIN {
+        return Some(format!("`query` needs --items {} or more", query::ITEMS_MIN));
+    }
+    match &options.before {
+        None if names.contains(&Name::Order) => Some(order::NEEDS_BEFORE.to_owned()),
+        Some(path) if !path.is_file() => Some(format!(
+            "--before names {}, where no program is: build an older commit, and name what \
+             `cargo build --release -p dayfly` made of it",
+            path.display()
+        )),
+        _ => None,
+    }
 }
 
 /// Half of what is measured here is in this program, so it has to be a

@@ -12,12 +12,12 @@
 //! both sides alike: point reads and queries are asked of it here in this
 //! process, without HTTP. Only the memory is that of a server.
 
-mod data;
+pub(super) mod data;
 mod memory;
 mod purged;
 mod scan;
 mod shapes;
-mod side;
+pub(super) mod side;
 
 use self::side::Side;
 use super::Bench;
@@ -48,7 +48,7 @@ pub(super) fn run(bench: &Bench, items: u64) -> Result<Report> {
 }
 
 /// A number of items, for reading.
-fn words(count: u64) -> String {
+pub(super) fn words(count: u64) -> String {
     match count {
         _ if count.is_multiple_of(1_000_000) => format!("{} million", count / 1_000_000),
         _ if count.is_multiple_of(1000) => format!("{} thousand", count / 1000),

@@ -21,7 +21,10 @@ use super::item::{Items, id, partition_key};
 use crate::random::Random;
 use crate::{Result, failed};
 
-const MEBIBYTE: u64 = 1024 * 1024;
+pub(super) const MEBIBYTE: u64 = 1024 * 1024;
+
+/// How much of the files may be in memory.
+const CACHE_BYTES: u64 = 64 * MEBIBYTE;
 
 /// Where a container's rows are, and the store's own.
 const BUCKET: [u8; 8] = 256_u64.to_be_bytes();
@@ -72,7 +75,7 @@ pub(crate) struct Options {
 
 /// Writes, and prints how many commits a second.
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let raw = Raw::open(&options.folder)?;
+    let raw = Raw::open(&options.folder, CACHE_BYTES)?;
     if options.mix == Mix::Purge {
         raw.write(Mix::Create, options.items, 1000.0, PersistMode::Buffer)?;
         raw.rows.major_compact().map_err(failed("compacting"))?;
@@ -88,16 +91,16 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-struct Raw {
-    database: Database,
-    rows: Keyspace,
-    items: Items,
+pub(super) struct Raw {
+    pub(super) database: Database,
+    pub(super) rows: Keyspace,
+    pub(super) items: Items,
 }
 
 impl Raw {
-    fn open(folder: &Path) -> Result<Raw> {
+    pub(super) fn open(folder: &Path, cache_bytes: u64) -> Result<Raw> {
         let database = Database::builder(folder)
-            .cache_size(64 * MEBIBYTE)
+            .cache_size(cache_bytes)
             .max_journaling_size(128 * MEBIBYTE)
             .worker_threads(1)
             .open()
@@ -206,7 +209,7 @@ impl Raw {
 }
 
 /// Partition and id: 16 bytes of EPK, 8 of the key's hash, the id.
-fn name(number: u64) -> Vec<u8> {
+pub(super) fn name(number: u64) -> Vec<u8> {
     let mut random = Random::new(number % 1000);
     let mut name = Vec::with_capacity(40);
     for _ in 0..3 {
@@ -239,11 +242,11 @@ fn text(json: &str) -> &[u8] {
     json.split_once("\"text\":\"").map_or("", |(_, text)| text).as_bytes()
 }
 
-fn key(tag: u8, rest: &[u8]) -> Vec<u8> {
+pub(super) fn key(tag: u8, rest: &[u8]) -> Vec<u8> {
     [&BUCKET[..], &[tag], rest].concat()
 }
 
-fn record(number: u64, json: &str) -> Vec<u8> {
+pub(super) fn record(number: u64, json: &str) -> Vec<u8> {
     let (partition, id) = (partition_key(number), id(number));
     let parts = [&[0; HEADER_BYTES][..], partition.as_bytes(), id.as_bytes(), json.as_bytes()];
     parts.concat()

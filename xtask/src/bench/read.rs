@@ -5,6 +5,7 @@
 //! that dayfly sent. Rounds take turns; the medians are compared.
 
 use std::net::SocketAddr;
+use std::ops::Range;
 use std::process::Command;
 use std::rc::Rc;
 use std::time::Duration;
@@ -85,16 +86,32 @@ pub(super) fn read(
     time: Duration,
     seed: u64,
 ) -> Result<(f64, f64)> {
+    ask(server, CONNECTIONS, requests, time, seed)
+}
+
+/// The same with any requests, over so many connections.
+pub(super) fn ask(
+    server: &Server,
+    connections: usize,
+    requests: &Requests,
+    time: Duration,
+    seed: u64,
+) -> Result<(f64, f64)> {
     let before = server.cpu()?;
-    let done = send(server.address, requests, time, seed)?;
+    let done = send(server.address, connections, requests, time, seed)?;
     let cpu = server.cpu_since(before)?;
     Ok((cpu.as_secs_f64() * 1e6 / done.requests as f64, done.per_second()))
 }
 
 /// Reads each item once.
 pub(super) fn read_each(server: &Server, requests: &Requests) -> Result<()> {
-    let (requests, mut place) = (Rc::clone(requests), 0);
-    let count = Until::Sent(requests.len() as u64);
+    read_some(server, requests, 0..requests.len())
+}
+
+/// Reads the items at some places once.
+pub(super) fn read_some(server: &Server, requests: &Requests, places: Range<usize>) -> Result<()> {
+    let (requests, mut place) = (Rc::clone(requests), places.start);
+    let count = Until::Sent(places.len() as u64);
     load::run(server.address, CONNECTIONS, count, move |buffer| {
         buffer.extend_from_slice(requests.get(place).map(Vec::as_slice).unwrap_or_default());
         place += 1;
@@ -102,10 +119,16 @@ pub(super) fn read_each(server: &Server, requests: &Requests) -> Result<()> {
     Ok(())
 }
 
-fn send(address: SocketAddr, requests: &Requests, time: Duration, seed: u64) -> Result<load::Done> {
+fn send(
+    address: SocketAddr,
+    connections: usize,
+    requests: &Requests,
+    time: Duration,
+    seed: u64,
+) -> Result<load::Done> {
     let requests = Rc::clone(requests);
     let mut random = Random::new(seed);
-    load::run(address, CONNECTIONS, Until::Passed(time), move |buffer| {
+    load::run(address, connections, Until::Passed(time), move |buffer| {
         let place = usize::try_from(random.below(requests.len() as u64)).unwrap_or(0);
         buffer.extend_from_slice(requests.get(place).map(Vec::as_slice).unwrap_or_default());
     })

@@ -8,6 +8,8 @@ use crate::{Result, failed};
 /// The figures of one benchmark.
 pub(super) struct Report {
     name: &'static str,
+    /// What the command needs besides the name.
+    arguments: &'static str,
     rows: Vec<Row>,
 }
 
@@ -27,7 +29,12 @@ pub(super) enum Bar {
 
 impl Report {
     pub(super) fn new(name: &'static str) -> Report {
-        Report { name, rows: Vec::new() }
+        Report::with_arguments(name, "")
+    }
+
+    /// Of a benchmark that is not asked for by its name alone.
+    pub(super) fn with_arguments(name: &'static str, arguments: &'static str) -> Report {
+        Report { name, arguments, rows: Vec::new() }
     }
 
     /// A figure without a bar.
@@ -81,7 +88,7 @@ impl Report {
         let Some((before, after)) = place else {
             return Err(format!("docs/performance.md has no place '{start}' … '{end}'"));
         };
-        let command = format!("`cargo xtask bench {} --write`", self.name);
+        let command = format!("`cargo xtask bench {}{} --write`", self.name, self.arguments);
         let table = self.table();
         let text = format!("{before}{start}\n{command}:\n\n{table}\n{end}{after}");
         std::fs::write(&path, text).map_err(failed("docs/performance.md"))

@@ -112,9 +112,15 @@ impl Side {
         let server = Server::spawn(dayfly(program, data).args(settings))?;
         let requests = requests(items)?;
         read_each(&server, &requests)?;
-        while server.metric("dayfly_figures_recounts_total")? == 0.0 {
-            std::thread::sleep(LOOK_EVERY);
-        }
+        recounted(&server)?;
         Ok(Side { items, server, requests })
     }
+}
+
+/// Waits until the recount after the start is over.
+pub(super) fn recounted(server: &Server) -> Result<()> {
+    while server.metric("dayfly_figures_recounts_total")? == 0.0 {
+        std::thread::sleep(LOOK_EVERY);
+    }
+    Ok(())
 }

@@ -12,28 +12,28 @@
 use crate::bench::item::{CONTAINER, ITEM_BYTES, Items, id, partition_key};
 
 /// How many items have the same `x`, and the same `y`.
-pub(super) const FEW: u64 = 100;
+pub(in crate::bench) const FEW: u64 = 100;
 pub(super) const MANY: u64 = 10_000;
 
 /// A prime above any number of items: times this is another order.
 const SPREAD: u64 = 15_485_863;
 
 /// The items of a container.
-pub(super) struct Data {
+pub(in crate::bench) struct Data {
     items: Items,
-    pub(super) count: u64,
+    pub(in crate::bench) count: u64,
     /// What undoes `SPREAD`.
     back: u64,
 }
 
 impl Data {
-    pub(super) fn new(count: u64) -> Data {
+    pub(in crate::bench) fn new(count: u64) -> Data {
         let back = (1..count).find(|back| SPREAD * back % count == 1).unwrap_or(1);
         Data { items: Items::new(), count, back }
     }
 
     /// Item `number`.
-    pub(super) fn json(&self, number: u64) -> String {
+    pub(in crate::bench) fn json(&self, number: u64) -> String {
         let rank = self.rank(number);
         let (x, y) = (rank / FEW, rank / MANY);
         let start = format!("{{\"n\":{number},\"rank\":{rank},\"x\":{x},\"y\":{y},");
@@ -44,12 +44,13 @@ impl Data {
         [&start, &*rest, &end].concat()
     }
 
-    fn rank(&self, number: u64) -> u64 {
+    /// Its place by `rank`: each number has another one below the count.
+    pub(in crate::bench) fn rank(&self, number: u64) -> u64 {
         number * SPREAD % self.count
     }
 
     /// How many values `x` has that 100 items share.
-    pub(super) fn values(&self) -> u64 {
+    pub(in crate::bench) fn values(&self) -> u64 {
         self.count / FEW
     }
 
@@ -61,7 +62,7 @@ impl Data {
 }
 
 /// The container: all of an item is indexed, but for `u`.
-pub(super) fn definition() -> String {
+pub(in crate::bench) fn definition() -> String {
     format!(
         "{{\"id\":\"{CONTAINER}\",\"partitionKey\":{{\"paths\":[\"/pk\"],\"kind\":\"Hash\",\
          \"version\":2}},\"indexingPolicy\":{{\"includedPaths\":[{{\"path\":\"/*\"}}],\

@@ -122,7 +122,7 @@ impl Side {
 }
 
 /// The CPU time of this process.
-pub(super) fn cpu() -> Duration {
+pub(in crate::bench) fn cpu() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     let (seconds, nanos) = (u64::try_from(time.tv_sec), u32::try_from(time.tv_nsec));
     Duration::new(seconds.unwrap_or(0), nanos.unwrap_or(0))
@@ -146,7 +146,7 @@ pub(super) fn query(body: &str, continuation: Option<String>) -> Operation {
 }
 
 /// The request's body of a query that may have the parameter `@v`.
-pub(super) fn body(text: &str, value: Option<u64>) -> String {
+pub(in crate::bench) fn body(text: &str, value: Option<u64>) -> String {
     let parameters: Vec<String> =
         value.iter().map(|value| format!("{{\"name\":\"@v\",\"value\":{value}}}")).collect();
     format!("{{\"query\":\"{text}\",\"parameters\":[{}]}}", parameters.join(","))
