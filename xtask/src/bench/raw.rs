@@ -34,7 +34,7 @@ const SYSTEM: [u8; 8] = u64::MAX.to_be_bytes();
 const HEADER_BYTES: usize = 43;
 
 /// What a bucket's head holds.
-const HEAD_BYTES: usize = 57;
+const HEAD_BYTES: usize = 77;
 
 /// How many rows of figures a batch changes, and what such a row holds.
 const FIGURES: u8 = 7;
@@ -46,9 +46,15 @@ const COUNT_BYTES: usize = 10;
 /// What a feed row has before the item's name.
 const FEED_BYTES: usize = 32;
 
-/// What an entry of the index has before the item's name, and how much of a
+/// What a row in the order of a partition has.
+const ORDER_BYTES: usize = 24;
+
+/// The bytes of a partition in its items' names.
+const PARTITION_BYTES: usize = 24;
+
+/// What an entry of the index has before the item's partition, and how much of a
 /// long value is in its key.
-const ENTRY_BYTES: usize = 11;
+const ENTRY_BYTES: usize = 9;
 const VALUE_BYTES_MAX: usize = 512;
 
 /// The paths of an item: each has an entry, and a row that counts.
@@ -164,8 +170,9 @@ impl Raw {
             let mut batch = self.database.batch().durability(Some(PersistMode::SyncAll));
             while removed < items && (removed as f64) < due {
                 let version = (removed << 12).to_be_bytes();
-                batch.remove(&self.rows, key(b'i', &name(removed)));
-                batch.remove(&self.rows, key(b'r', &version));
+                batch.remove(&self.rows, key(b'i', &version));
+                batch.remove(&self.rows, key(b'd', &name(removed)));
+                batch.remove(&self.rows, in_order(removed));
                 batch.remove(&self.rows, key(b'f', &version));
                 let json = self.items.json(removed, 0, Mix::Create.bytes(removed));
                 for entry in entries(removed, &json) {
@@ -180,31 +187,33 @@ impl Raw {
         Ok(items as f64 / started.elapsed().as_secs_f64())
     }
 
-    /// Record, entry by RID, feed row, entries of the index.
+    /// Record, row by id, row in the order of the partition, feed row, entries of the index.
     fn create(&self, batch: &mut OwnedWriteBatch, mix: Mix, number: u64) {
         let name = name(number);
         let version = (number << 12).to_be_bytes();
         let json = self.items.json(number, 0, mix.bytes(number));
-        batch.insert(&self.rows, key(b'i', &name), record(number, &json));
-        batch.insert(&self.rows, key(b'r', &version), name.clone());
+        batch.insert(&self.rows, key(b'i', &version), record(number, &json));
+        batch.insert(&self.rows, key(b'd', &name), version);
+        batch.insert(&self.rows, in_order(number), [0; ORDER_BYTES]);
         batch.insert(&self.rows, key(b'f', &version), [&[0; FEED_BYTES][..], &name].concat());
         for entry in entries(number, &json) {
-            batch.insert(&self.rows, entry, [&[0; ENTRY_BYTES][..], &name].concat());
+            batch.insert(&self.rows, entry, entry_row(&name));
         }
     }
 
-    /// Record, and a new feed row and entry of the text instead of the old ones.
+    /// Record, row in the order of the partition, and a new feed row and entry of the text
+    /// instead of the old ones.
     fn replace(&self, batch: &mut OwnedWriteBatch, number: u64, version: u64) {
         let name = name(number);
         let json = self.items.json(number, version, Mix::Replace.bytes(number));
-        batch.insert(&self.rows, key(b'i', &name), record(number, &json));
+        batch.insert(&self.rows, key(b'i', &(number << 12).to_be_bytes()), record(number, &json));
+        batch.insert(&self.rows, in_order(number), [0; ORDER_BYTES]);
         batch.remove(&self.rows, key(b'f', &(number << 12).to_be_bytes()));
         let row = [&[0; FEED_BYTES][..], &name].concat();
         batch.insert(&self.rows, key(b'f', &(version << 12).to_be_bytes()), row);
         let before = self.items.json(number, 0, Mix::Replace.bytes(number));
         batch.remove(&self.rows, entry(b't', text(&before), number));
-        let row = [&[0; ENTRY_BYTES][..], &name].concat();
-        batch.insert(&self.rows, entry(b't', text(&json), number), row);
+        batch.insert(&self.rows, entry(b't', text(&json), number), entry_row(&name));
     }
 }
 
@@ -217,6 +226,18 @@ pub(super) fn name(number: u64) -> Vec<u8> {
     }
     name.extend_from_slice(id(number).as_bytes());
     name
+}
+
+/// The key of an item's row in the order of its partition.
+fn in_order(number: u64) -> Vec<u8> {
+    let name = name(number);
+    let partition = name.get(..PARTITION_BYTES).unwrap_or(&name);
+    key(b'o', &[partition, &(number << 12).to_be_bytes()].concat())
+}
+
+/// What an entry of the item with this name holds.
+fn entry_row(name: &[u8]) -> Vec<u8> {
+    [&[0; ENTRY_BYTES][..], name.get(..PARTITION_BYTES).unwrap_or(name)].concat()
 }
 
 /// The keys of an item's entries, by id, number, partition key and text.
