@@ -10,7 +10,7 @@ use bytes::Bytes;
 use dayfly_model::ErrorKind;
 use dayfly_model::rid::ItemRid;
 
-use super::steps::{Act, Default, Place, Ttl, TtlPatch, Write};
+use super::steps::{Act, Batch, Default, Place, Ttl, TtlPatch, Write};
 
 /// An item that is stored, dead or alive.
 #[derive(Clone, Debug)]
@@ -79,6 +79,7 @@ pub(super) struct Changed {
     pub(super) condemned: usize,
 }
 
+#[derive(Clone)]
 pub(super) struct Oracle {
     pub(super) items: BTreeMap<Place, Item>,
     /// One for each bucket.
@@ -193,6 +194,25 @@ impl Oracle {
             return Err(ErrorKind::Conflict);
         }
         Ok(status)
+    }
+
+    /// What each write of a batch answers now: one that fails takes the others with it.
+    pub(super) fn judge_batch(&self, batch: &Batch) -> Vec<Result<u16, ErrorKind>> {
+        let mut after = self.clone();
+        let mut judged = Vec::new();
+        for write in batch {
+            judged.push(after.judge(write));
+            if judged.last().is_some_and(Result::is_err) {
+                let failed = judged.len() - 1;
+                let dependent = |(place, kind)| {
+                    if place == failed { kind } else { Err(ErrorKind::FailedDependency) }
+                };
+                judged.resize(batch.len(), Err(ErrorKind::FailedDependency));
+                return judged.into_iter().enumerate().map(dependent).collect();
+            }
+            after.apply(write, Bytes::new());
+        }
+        judged
     }
 
     /// The `ttl` of the item after the write; `None` if it is to be removed and is not there.

@@ -17,8 +17,11 @@ use serde_json::{Value, json};
 
 use super::figures::{STRETCH_SECONDS, STRETCHES};
 use super::oracle::{Definition, Oracle};
-use super::steps::{Act, Default, History, Place, Step, Ttl, TtlPatch, Write};
-use crate::operation::{self, Condition, Indexing, ItemAddress, Operation, Page, Part, WriteItem};
+use super::steps::{Act, Batch, Default, History, Place, Step, Ttl, TtlPatch, Write};
+use crate::operation::{
+    self, BatchForm, BatchMode, Condition, Indexing, ItemAddress, Operation, Page, Part,
+    WriteBatch, WriteItem,
+};
 use crate::reply::Reply;
 use crate::tests::seeds::Outcome;
 use crate::tests::server::{Purge, Server, Ticket, at, change_of_default, partition_key, text};
@@ -68,6 +71,7 @@ struct Play {
 /// A commit on its way.
 enum Job {
     Write(Write, Ticket),
+    Batch(Batch, Ticket),
     /// The next part of the change of the default.
     Change,
 }
@@ -115,6 +119,7 @@ impl Play {
     fn step(&mut self, step: &Step) -> Outcome {
         match step {
             Step::Write(write) => self.hand_in(write),
+            Step::Batch(batch) => self.hand_in_batch(batch),
             Step::Begin => {
                 self.begin();
                 Ok(())
@@ -168,6 +173,30 @@ impl Play {
     fn hand_in(&mut self, write: &Write) -> Outcome {
         let ticket = self.server.hand_in(operation(write));
         self.handed_in(write, ticket)
+    }
+
+    /// The same of several as one.
+    fn hand_in_batch(&mut self, batch: &Batch) -> Outcome {
+        let mut ticket = self.server.hand_in(batch_operation(batch));
+        self.pass_time()?;
+        match poll(&mut ticket) {
+            Some(reply) => same!(answers(&reply)?, self.oracle.judge_batch(batch), "the answers"),
+            None => self.waiting.push(Job::Batch(*batch, ticket)),
+        }
+        Ok(())
+    }
+
+    fn settle_batch(&mut self, batch: &Batch, reply: Reply) -> Outcome {
+        let expected = self.oracle.judge_batch(batch);
+        same!(answers(&reply)?, expected, "the answers to '{}'", Step::Batch(*batch));
+        if expected.iter().any(Result::is_err) {
+            return Ok(());
+        }
+        let results = reply.outcome.ok().and_then(|success| success.batch).unwrap().1;
+        for (write, result) in batch.iter().zip(results) {
+            self.settle_write(write, result)?;
+        }
+        Ok(())
     }
 
     /// A write that cannot be done is refused at once; any other waits.
@@ -229,6 +258,10 @@ impl Play {
                         late.push((write, self.oracle.judge(&write), reply));
                     }
                     (Some(reply), _) => self.settle_write(&write, reply)?,
+                },
+                Job::Batch(batch, mut ticket) => match poll(&mut ticket) {
+                    None => return Err(format!("not answered: {}", Step::Batch(batch))),
+                    Some(reply) => self.settle_batch(&batch, reply)?,
                 },
                 Job::Change => self.settle_change(),
             }
@@ -565,6 +598,27 @@ fn operation(write: &Write) -> Operation {
         minimal: false,
         indexing: Indexing::default(),
     })
+}
+
+fn batch_operation(batch: &Batch) -> Operation {
+    let step = |write: &Write| match operation(write) {
+        Operation::WriteItem(write) => Ok(write),
+        _ => unreachable!("a batch has writes of items"),
+    };
+    Operation::WriteBatch(WriteBatch {
+        at: at(),
+        part: Part::of(Some(partition_key(batch[0].place.key))),
+        mode: BatchMode::Atomic,
+        steps: batch.iter().map(step).collect(),
+        form: BatchForm::Text,
+    })
+}
+
+/// What each operation of a batch answers.
+fn answers(reply: &Reply) -> Outcome<Vec<Judged>> {
+    let success = reply.outcome.as_ref().map_err(ToString::to_string)?;
+    let batch = success.batch.as_ref().ok_or("no answers")?;
+    Ok(batch.1.iter().map(kind_of).collect())
 }
 
 fn patch(write: &Write, ttl: TtlPatch) -> Patch {

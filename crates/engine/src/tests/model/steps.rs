@@ -93,10 +93,15 @@ impl Write {
 /// The default of a container, as in its definition.
 pub(super) type Default = Option<i64>;
 
+/// Writes of one partition key that happen together or not at all.
+pub(super) type Batch = [Write; 3];
+
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step {
     /// A write is handed in, and waits.
     Write(Write),
+    /// So are several, as one.
+    Batch(Batch),
     /// A group begins with the writes that wait, or they join the one that has.
     Begin,
     /// The group is written, seen and answered.
@@ -140,6 +145,9 @@ impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Step::Write(write) => write!(f, "hand in: {write}"),
+            Step::Batch([first, second, third]) => {
+                write!(f, "hand in as one: {first}; {second}; {third}")
+            }
             Step::Begin => write!(f, "begin a group"),
             Step::Publish => write!(f, "publish the group"),
             Step::Commit => write!(f, "begin and publish"),
@@ -198,7 +206,8 @@ impl fmt::Display for History {
 impl Random {
     fn step(&mut self, mark: u64) -> Step {
         match self.below(100) {
-            0..36 => Step::Write(self.write(mark)),
+            0..31 => Step::Write(self.write(mark)),
+            31..36 => Step::Batch(self.batch(mark)),
             36..51 => Step::Commit,
             51..56 => Step::Begin,
             56..62 => Step::Publish,
@@ -225,6 +234,20 @@ impl Random {
             1 => 5 + self.below(40).cast_signed(),
             _ => 1 + self.below(3).cast_signed(),
         }
+    }
+
+    /// What has to look at the item first, or at all of them, is left to single writes: a
+    /// patch in a batch is compared elsewhere with one that is not.
+    fn batch(&mut self, mark: u64) -> Batch {
+        let key = self.pick(&KEYS);
+        [0, 1, 2].map(|more| {
+            let mut write = self.write(mark + 100 * more);
+            write.place.key = key;
+            if matches!(write.act, Act::Patch(_) | Act::Clear) {
+                write.act = Act::Upsert;
+            }
+            write
+        })
     }
 
     fn write(&mut self, mark: u64) -> Write {
