@@ -65,6 +65,9 @@ spelled! {
     ReadKeyType "x-ms-read-key-type";
     SessionToken "x-ms-session-token";
     StartEpk "x-ms-start-epk";
+    ThroughputBucket "x-ms-cosmos-throughput-bucket";
+    Priority "x-ms-cosmos-priority-level";
+    CacheAge "x-ms-dedicatedgateway-max-age";
     Version "x-ms-version";
 }
 

@@ -39,6 +39,10 @@ kinds! {
     ListContainers   "list_containers";
     ReplaceContainer "replace_container";
     DeleteContainer  "delete_container";
+    CreateKey        "create_encryption_key";
+    ReadKey          "read_encryption_key";
+    ListKeys         "list_encryption_keys";
+    ReplaceKey       "replace_encryption_key";
     CreateItem       "create_item";
     UpsertItem       "upsert_item";
     ReplaceItem      "replace_item";
@@ -82,6 +86,10 @@ impl Kind {
             Operation::ListContainers { .. } => Kind::ListContainers,
             Operation::ReplaceContainer(_) => Kind::ReplaceContainer,
             Operation::DeleteContainer { .. } => Kind::DeleteContainer,
+            Operation::CreateEncryptionKey { .. } => Kind::CreateKey,
+            Operation::ReadEncryptionKey { .. } => Kind::ReadKey,
+            Operation::ListEncryptionKeys { .. } => Kind::ListKeys,
+            Operation::ReplaceEncryptionKey { .. } => Kind::ReplaceKey,
             Operation::WriteItem(WriteItem { act, .. }) => match act {
                 Act::Create(_) => Kind::CreateItem,
                 Act::Upsert(_) => Kind::UpsertItem,

@@ -47,6 +47,7 @@ pub(crate) struct Request<'a> {
 pub(crate) fn read(request: &Request<'_>, resource: Resource<'_>) -> Result<Operation> {
     check_consistency(request)?;
     check_format(request)?;
+    check_service(request)?;
     match (resource, verb(request.verb)) {
         (Resource::Databases, "GET") => Ok(Operation::ListDatabases { page: page(request)? }),
         (Resource::Databases, "POST") if request.options.is_query()? => {
@@ -102,6 +103,10 @@ pub(crate) fn read(request: &Request<'_>, resource: Resource<'_>) -> Result<Oper
             at: scope(request, database, container)?,
             condition: condition(request)?,
         }),
+
+        (Resource::EncryptionKeys(_) | Resource::EncryptionKey(..), _) => {
+            encryption_key(request, resource)
+        }
 
         (Resource::Items(database, container), "GET") => {
             list_items(request, scope(request, database, container)?)
@@ -163,6 +168,35 @@ pub(crate) fn read(request: &Request<'_>, resource: Resource<'_>) -> Result<Oper
             "Direct mode is not offered. Set the client's connection mode to Gateway: \
              ConnectionMode.Gateway in .NET, gatewayMode() in Java.",
         )),
+        _ => Err(wrong_verb(request.verb)),
+    }
+}
+
+/// What the request asks for of client encryption keys. The service deletes none.
+fn encryption_key(request: &Request<'_>, resource: Resource<'_>) -> Result<Operation> {
+    match (resource, verb(request.verb)) {
+        (Resource::EncryptionKeys(database), "GET") => {
+            let database = database.to_owned();
+            Ok(Operation::ListEncryptionKeys { database, page: page(request)? })
+        }
+        (Resource::EncryptionKeys(database), "POST") if request.options.is_query()? => {
+            query_feed(request, Feed::EncryptionKeys(database.to_owned()))
+        }
+        (Resource::EncryptionKeys(database), "POST") => Ok(Operation::CreateEncryptionKey {
+            database: database.to_owned(),
+            key: request.body.to_vec(),
+        }),
+        (Resource::EncryptionKey(database, key), "GET") => Ok(Operation::ReadEncryptionKey {
+            database: database.to_owned(),
+            key: key.to_owned(),
+            condition: condition(request)?,
+        }),
+        (Resource::EncryptionKey(database, key), "PUT") => Ok(Operation::ReplaceEncryptionKey {
+            database: database.to_owned(),
+            key: key.to_owned(),
+            replacement: request.body.to_vec(),
+            condition: condition(request)?,
+        }),
         _ => Err(wrong_verb(request.verb)),
     }
 }
@@ -229,9 +263,8 @@ fn epk_bounds(request: &Request<'_>) -> Result<(Option<Epk>, Option<Epk>)> {
         request.options.text(option)?.map(|text| epk::parse_hex(&text)).transpose()
     };
     let bounds = (bound(Opt::StartEpk)?, bound(Opt::EndEpk)?);
-    let kind = request.options.text(Opt::ReadKeyType)?;
-    let given = bounds.0.is_some() || bounds.1.is_some();
-    if given && kind.is_some_and(|kind| kind != "EffectivePartitionKeyRange") {
+    let kind = request.options.owned(Opt::ReadKeyType)?;
+    if kind.is_some_and(|kind| kind != "EffectivePartitionKeyRange") {
         return Err(Error::bad_request("One of the input values is invalid."));
     }
     Ok(bounds)
@@ -436,6 +469,26 @@ fn check_format(request: &Request<'_>) -> Result<()> {
         "The header '{}' has the value '{format}', but must be 'JsonText' or 'CosmosBinary'.",
         request.options.name(Opt::ContentFormat)
     )))
+}
+
+/// How the request is to be served, beside others: there is one service for all here, so
+/// these must make sense, and change nothing.
+fn check_service(request: &Request<'_>) -> Result<()> {
+    let is_bucket = |text: &str| matches!(text, "1" | "2" | "3" | "4" | "5");
+    let is_level = |text: &str| ["High", "Low"].iter().any(|one| text.eq_ignore_ascii_case(one));
+    let is_age = |text: &str| text.parse().is_ok_and(|age: f64| age.is_finite() && age >= 0.0);
+    let checks: [(Opt, &dyn Fn(&str) -> bool); 3] =
+        [(Opt::ThroughputBucket, &is_bucket), (Opt::Priority, &is_level), (Opt::CacheAge, &is_age)];
+    for (option, is_known) in checks {
+        let value = request.options.text(option)?.filter(|value| !value.is_empty());
+        if let Some(value) = value.filter(|value| !is_known(value.trim())) {
+            return Err(Error::bad_request(format!(
+                "The value '{value}' specified for the header '{}' is invalid.",
+                request.options.name(option)
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// A request may ask for less than the account's level, not for more.

@@ -94,6 +94,12 @@ pub(crate) enum Opt {
     SessionToken,
     /// Keys from here on.
     StartEpk,
+    /// Which share of the throughput the request takes from.
+    ThroughputBucket,
+    /// Whether it may wait for others.
+    Priority,
+    /// How old an answer from a cache may be.
+    CacheAge,
     /// The version of the API.
     Version,
 }

@@ -17,6 +17,8 @@ pub(crate) enum Resource<'a> {
     Database(&'a str),
     Containers(&'a str),
     Container(&'a str, &'a str),
+    EncryptionKeys(&'a str),
+    EncryptionKey(&'a str, &'a str),
     Items(&'a str, &'a str),
     Item(&'a str, &'a str, &'a str),
     Ranges(&'a str, &'a str),
@@ -112,9 +114,8 @@ pub(crate) fn resource<'a>(segments: &'a [Cow<'a, str>]) -> Result<Resource<'a>>
         ["dbs", _, "users", _, "permissions"] | ["dbs", _, "users", _, "permissions", _] => {
             Resource::NotYet("A permission", CRUD)
         }
-        ["dbs", _, "clientencryptionkeys"] | ["dbs", _, "clientencryptionkeys", _] => {
-            Resource::NotYet("A client encryption key", CRUD)
-        }
+        ["dbs", db, "clientencryptionkeys"] => Resource::EncryptionKeys(db),
+        ["dbs", db, "clientencryptionkeys", key] => Resource::EncryptionKey(db, key),
         ["offers"] => Resource::Offers,
         ["offers", rid] => Resource::Offer(rid),
         ["media", ..] => Resource::NotYet("An attachment", CRUD),

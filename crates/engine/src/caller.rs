@@ -58,6 +58,8 @@ impl Operation {
             | Operation::ListDatabases { .. }
             | Operation::ReadContainer { .. }
             | Operation::ListContainers { .. }
+            | Operation::ReadEncryptionKey { .. }
+            | Operation::ListEncryptionKeys { .. }
             | Operation::ReadItem { .. }
             | Operation::ListItems { .. }
             | Operation::QueryItems(_)
@@ -81,6 +83,8 @@ impl Operation {
             | Operation::CreateContainer { .. }
             | Operation::ReplaceContainer(_)
             | Operation::DeleteContainer { .. }
+            | Operation::CreateEncryptionKey { .. }
+            | Operation::ReplaceEncryptionKey { .. }
             | Operation::WriteItem(_)
             | Operation::WriteBatch(_)
             | Operation::DeletePartition { .. }

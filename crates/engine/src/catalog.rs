@@ -350,6 +350,8 @@ pub(crate) struct Numbers {
     pub(crate) database: u32,
     pub(crate) container: u32,
     pub(crate) offer: u32,
+    #[serde(default)]
+    pub(crate) encryption_key: u32,
 }
 
 impl Numbers {

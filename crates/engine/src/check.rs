@@ -20,7 +20,7 @@ use crate::record::{FeedRow, Record};
 use crate::reply::storage_failed;
 use crate::shared::Shared;
 use crate::version::lsn_of;
-use crate::{figures, items};
+use crate::{encryption_keys, figures, items};
 
 /// How many keys are read at once.
 const CHUNK: usize = 1000;
@@ -43,6 +43,9 @@ pub struct Checked {
 pub(crate) fn everything(shared: &Shared) -> Result<Checked> {
     let snapshot = shared.store.snapshot().map_err(storage_failed)?;
     let snapshot = &*snapshot;
+    if !encryption_keys::are_whole(snapshot)? {
+        return Err(broken(keys::CATALOG, "the client encryption keys do not fit their names"));
+    }
     let mut checked = Checked::default();
     for (_, row) in
         CatalogView::scan(snapshot, &keys::databases(), usize::MAX).map_err(storage_failed)?

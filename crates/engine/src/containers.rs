@@ -27,7 +27,7 @@ use crate::offers::{self, Offer};
 use crate::operation::{Condition, ContainerScope, ContainerWishes, Page, Replacement, Showing};
 use crate::reply::{CHARGE_CHANGE_RU, CHARGE_LOOK_RU, Reply, Success, Usage, feed, storage_failed};
 use crate::scope::{Opened, check_intended};
-use crate::{history, keys, pages, standing, statistics};
+use crate::{encryption_keys, history, keys, pages, standing, statistics};
 
 /// What a container has when neither it nor its database says otherwise.
 const THROUGHPUT_DEFAULT: Throughput = Throughput::Manual(400);
@@ -47,6 +47,7 @@ pub(crate) fn create(
         let owner = catalog::open_database(snapshot, database)?;
         let definition = container::parse(definition, clerk.strict())?;
         catalog::computed(&definition.computed)?;
+        check_encryption(snapshot, &owner.value, &definition)?;
         let name = keys::container(owner.value.number, &definition.id);
         if catalog::read::<_, ContainerRecord>(snapshot, &name)?.is_some() {
             return Err(taken());
@@ -76,6 +77,22 @@ pub(crate) fn create(
         clerk.install(record.buckets(), &Install::of(&record))?;
         Ok(record_new(clerk, owner.value, record, throughput, showing))
     })
+}
+
+/// The encryption policy of a new container names keys that are there.
+fn check_encryption(
+    snapshot: &dyn Snapshot,
+    owner: &Database,
+    definition: &ContainerDefinition,
+) -> Result<()> {
+    for key in definition.encryption_keys() {
+        if !encryption_keys::is_there(snapshot, owner, key)? {
+            return Err(Error::bad_request(format!(
+                "ClientEncryptionKey with id '[{key}]' does not exist."
+            )));
+        }
+    }
+    definition.check_encryption()
 }
 
 /// A container without a partition key gets no more than one range can give.

@@ -12,7 +12,7 @@ use crate::condition::{check_match, taken};
 use crate::offers::{self, Offer};
 use crate::operation::{Condition, Page};
 use crate::reply::{CHARGE_CHANGE_RU, CHARGE_LOOK_RU, Reply, Success, feed, storage_failed};
-use crate::{keys, pages, version};
+use crate::{encryption_keys, keys, pages, version};
 
 /// How many containers one delete of a database looks at.
 pub(crate) const CONTAINERS_MAX: usize = 100_000;
@@ -109,7 +109,7 @@ pub(crate) fn all(snapshot: &dyn Snapshot) -> Result<Vec<Value>> {
     rows.iter().map(|row| Ok(catalog::decode::<Database>(row)?.to_json())).collect()
 }
 
-/// Removes a database with its containers and offers.
+/// Removes a database with its containers, offers and client encryption keys.
 pub(crate) fn delete(clerk: &Clerk<'_>, segment: &str, condition: Condition) -> Reply {
     let segment = segment.to_owned();
     let condemned = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
@@ -126,6 +126,7 @@ pub(crate) fn delete(clerk: &Clerk<'_>, segment: &str, condition: Condition) -> 
             .map(|(key, row)| Ok((key.to_vec(), catalog::decode::<ContainerRecord>(row)?)))
             .collect::<Result<Vec<_>>>()?;
         let mut gone = offers::rows_of(view, &database.rid())?;
+        gone.extend(encryption_keys::rows_of(view, database.number)?);
         for (_, record) in &containers {
             gone.extend(offers::rows_of(view, &record.rid())?);
         }

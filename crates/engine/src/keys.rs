@@ -7,6 +7,8 @@
 //!   D <database:4>                    its name
 //!   c <database:4> <name>             a container
 //!   C <database:4> <container:4>      its name
+//!   k <database:4> <name>             a client encryption key
+//!   K <database:4> <key:4>            its name
 //!   o <offer:4>                       an offer
 //!   O <rid of the resource>           the number of its offer
 //!   n                                 the last numbers given out
@@ -109,6 +111,30 @@ pub(crate) fn container_name(database: u32, number: u32) -> Vec<u8> {
 
 pub(crate) fn container_names(database: u32) -> KeyRange {
     KeyRange::prefix(&[b"C", &database.to_be_bytes()[..]].concat())
+}
+
+pub(crate) fn encryption_key(database: u32, name: &str) -> Vec<u8> {
+    [b"k", &database.to_be_bytes()[..], name.as_bytes()].concat()
+}
+
+pub(crate) fn encryption_keys(database: u32) -> KeyRange {
+    KeyRange::prefix(&encryption_key(database, ""))
+}
+
+pub(crate) fn all_encryption_keys() -> KeyRange {
+    KeyRange::prefix(b"k")
+}
+
+pub(crate) fn encryption_key_name(database: u32, number: u32) -> Vec<u8> {
+    [b"K", &database.to_be_bytes()[..], &number.to_be_bytes()].concat()
+}
+
+pub(crate) fn encryption_key_names(database: u32) -> KeyRange {
+    KeyRange::prefix(&[b"K", &database.to_be_bytes()[..]].concat())
+}
+
+pub(crate) fn all_encryption_key_names() -> KeyRange {
+    KeyRange::prefix(b"K")
 }
 
 pub(crate) fn offer(number: u32) -> Vec<u8> {

@@ -24,6 +24,7 @@ mod databases;
 mod deadlines;
 mod delete_partition;
 mod deleted;
+mod encryption_keys;
 pub mod figures;
 mod head;
 mod history;
@@ -252,6 +253,20 @@ impl Engine {
             Operation::DeleteContainer { at, condition } => {
                 self.change(move |clerk| containers::delete(clerk, &at, &condition))
             }
+
+            Operation::CreateEncryptionKey { database, key } => {
+                self.change(move |clerk| encryption_keys::create(clerk, &database, &key))
+            }
+            Operation::ReadEncryptionKey { database, key, condition } => {
+                self.look(|snapshot| encryption_keys::read(snapshot, &database, &key, &condition))
+            }
+            Operation::ListEncryptionKeys { database, page } => {
+                self.look(|snapshot| encryption_keys::list(snapshot, &database, &page))
+            }
+            Operation::ReplaceEncryptionKey { database, key, replacement, condition } => self
+                .change(move |clerk| {
+                    encryption_keys::replace(clerk, &database, &key, &replacement, condition)
+                }),
 
             Operation::WriteItem(write) => self.write_item(write),
             Operation::WriteBatch(batch) => self.write_batch(batch),

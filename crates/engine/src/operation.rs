@@ -85,6 +85,41 @@ pub enum Operation {
         condition: Condition,
     },
 
+    /// Makes a client encryption key.
+    CreateEncryptionKey {
+        /// In which database.
+        database: String,
+        /// The request's body.
+        key: Vec<u8>,
+    },
+    /// Shows a client encryption key.
+    ReadEncryptionKey {
+        /// In which database.
+        database: String,
+        /// Its name; or its RID, when the database is named by RID.
+        key: String,
+        /// On which condition.
+        condition: Condition,
+    },
+    /// Shows the client encryption keys of a database.
+    ListEncryptionKeys {
+        /// Of which one.
+        database: String,
+        /// Which page.
+        page: Page,
+    },
+    /// Replaces a client encryption key.
+    ReplaceEncryptionKey {
+        /// In which database.
+        database: String,
+        /// Its name; or its RID, when the database is named by RID.
+        key: String,
+        /// The request's body.
+        replacement: Vec<u8>,
+        /// On which condition.
+        condition: Condition,
+    },
+
     /// Writes an item.
     WriteItem(WriteItem),
     /// Writes and reads several items.
@@ -120,7 +155,7 @@ pub enum Operation {
     ExplainQuery(QueryItems),
     /// Says how a client carries out a query that asks ranges by itself.
     PlanQuery(PlanQuery),
-    /// Shows the databases, containers, offers or ranges that a query asks for.
+    /// Shows the databases, containers, keys, offers or ranges that a query asks for.
     QueryFeed(QueryFeed),
 
     /// Answers a request that was refused before it became an operation, as one about
@@ -462,6 +497,8 @@ pub enum Feed {
     Databases,
     /// The containers of a database, and how they are shown.
     Containers(String, Showing),
+    /// The client encryption keys of a database.
+    EncryptionKeys(String),
     /// The partition key ranges of a container.
     Ranges(ContainerScope),
     /// The conflicts of a container, of which there are none.

@@ -11,8 +11,9 @@
 //! | `geospatialConfig`                         | `Geography`                  | yes        |
 //! | `defaultTtl`, `analyticalStorageTtl`       | off                          | yes        |
 //! | `vectorEmbeddingPolicy`                    | none                         | added to   |
-//! | `fullTextPolicy`, `clientEncryptionPolicy`,| none                         | yes        |
-//! | `changeFeedPolicy`, `computedProperties`   |                              |            |
+//! | `fullTextPolicy`, `changeFeedPolicy`,      | none                         | yes        |
+//! | `computedProperties`                       |                              |            |
+//! | `clientEncryptionPolicy`                   | none                         | no         |
 //!
 //! `null` counts as absent. In a replacement, what is absent and cannot change
 //! stays as it is: clients leave it out. A default time to live needs an
@@ -20,6 +21,7 @@
 //! past.
 
 mod computed;
+mod encryption;
 mod policies;
 mod unique;
 
@@ -37,7 +39,7 @@ use crate::partition_key::PartitionKeyDefinition;
 use crate::ttl::{ContainerTtl, TTL_MAX};
 
 /// How deep a policy may be that is only stored.
-const POLICY_DEPTH_MAX: usize = 32;
+pub(crate) const POLICY_DEPTH_MAX: usize = 32;
 
 /// A container's definition, checked and with its defaults filled in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,12 +75,12 @@ pub struct ContainerDefinition {
 }
 
 /// Reads the body that creates a container. `strict` refuses a `defaultTtl` of
-/// null.
+/// null. The encryption policy is checked by who knows the keys
+/// ([`ContainerDefinition::check_encryption`]).
 pub fn parse(body: &[u8], strict: bool) -> Result<ContainerDefinition> {
     let new = read(body, strict, None)?;
     new.partition_key.check_new()?;
     policies::check_spatial(&new)?;
-    policies::check_encryption(new.client_encryption_policy.as_ref())?;
     Ok(new)
 }
 
@@ -93,9 +95,6 @@ pub fn parse_replacement(
     // What was taken before this was checked is in nobody's way.
     if (new.geospatial, &new.indexing.spatial) != (old.geospatial, &old.indexing.spatial) {
         policies::check_spatial(&new)?;
-    }
-    if new.client_encryption_policy != old.client_encryption_policy {
-        policies::check_encryption(new.client_encryption_policy.as_ref())?;
     }
     // The same in another spelling or order stays as it was: items are stored
     // by it.
@@ -119,6 +118,10 @@ pub fn check_replacement(old: &ContainerDefinition, new: &ContainerDefinition) -
     fixed("partition key", same_key)?;
     fixed("unique key policy", unique::same(&old.unique_keys, &new.unique_keys))?;
     fixed("conflict resolution policy", old.conflict_path == new.conflict_path)?;
+    encryption::check_kept(
+        old.client_encryption_policy.as_ref(),
+        new.client_encryption_policy.as_ref(),
+    )?;
     policies::check_vectors_kept(old, new)
 }
 
@@ -247,7 +250,7 @@ fn check_depth(definition: &ContainerDefinition) -> Result<()> {
     Ok(())
 }
 
-fn depth(value: &Value) -> usize {
+pub(crate) fn depth(value: &Value) -> usize {
     match value {
         Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
         Value::Object(members) => 1 + members.values().map(depth).max().unwrap_or(0),

@@ -7,6 +7,7 @@
 //! offer      3 bytes: number
 //! database   4 bytes: number
 //! container  8 bytes: database, number with the top bit set
+//! key       16 bytes: database, zeros, number and kind (little-endian, 4 bytes each; the kind is 2)
 //! item      16 bytes: container, number (little-endian; the top four bits say what it is: 0)
 //! range     16 bytes: container, number (little-endian; the top four bits say what it is: 5)
 //! ```
@@ -45,6 +46,15 @@ pub struct RangeRid {
     pub container: ContainerRid,
     /// Its number, up to [`ItemRid::MAX`].
     pub range: u64,
+}
+
+/// A client encryption key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EncryptionKeyRid {
+    /// The number of its database.
+    pub database: u32,
+    /// Its own number.
+    pub key: u32,
 }
 
 /// An offer, of 24 bits.
@@ -126,6 +136,27 @@ impl RangeRid {
     }
 }
 
+impl EncryptionKeyRid {
+    /// As `_rid` is written.
+    pub fn encode(self) -> String {
+        let EncryptionKeyRid { database, key } = self;
+        let parts =
+            [database.to_be_bytes(), NO_USER, key.to_le_bytes(), ENCRYPTION_KEY.to_le_bytes()];
+        to_base64(&parts.concat())
+    }
+
+    /// Reads what [`EncryptionKeyRid::encode`] writes, and nothing else.
+    pub fn parse(text: &str) -> Option<EncryptionKeyRid> {
+        let bytes: [u8; 16] = from_base64(text)?;
+        let (database, rest) = bytes.split_first_chunk()?;
+        let (user, rest) = rest.split_first_chunk::<4>()?;
+        let (key, kind) = rest.split_first_chunk()?;
+        let is_key = *user == NO_USER && *kind == ENCRYPTION_KEY.to_le_bytes();
+        let (database, key) = (u32::from_be_bytes(*database), u32::from_le_bytes(*key));
+        is_key.then_some(EncryptionKeyRid { database, key })
+    }
+}
+
 impl OfferRid {
     /// The largest number of an offer: 24 bits.
     pub const MAX: u32 = (1 << 24) - 1;
@@ -151,7 +182,9 @@ pub fn is_line<'a>(ids: impl IntoIterator<Item = &'a str>) -> bool {
     let mut sizes = LINE_BYTES.iter();
     ids.into_iter().all(|id| {
         let Some(bytes) = decode(id) else { return false };
-        let is_next = sizes.next() == Some(&bytes.len()) && bytes.starts_with(&line);
+        let is_inside = sizes.next() == Some(&bytes.len()) && bytes.starts_with(&line);
+        let is_key = line.len() == 4 && EncryptionKeyRid::parse(id).is_some();
+        let is_next = is_inside || is_key && bytes.starts_with(&line);
         line = bytes;
         is_next
     })
@@ -165,6 +198,9 @@ const CONTAINER_BIT: u32 = 1 << 31;
 const KIND_SHIFT: u32 = 60;
 const ITEM: u64 = 0;
 const RANGE: u64 = 5;
+/// Where others have the number of a user.
+const NO_USER: [u8; 4] = [0; 4];
+const ENCRYPTION_KEY: u32 = 2;
 
 fn encode_part(container: ContainerRid, number: u64, kind: u64) -> String {
     debug_assert!(number <= ItemRid::MAX);
@@ -206,7 +242,7 @@ macro_rules! display {
     };
 }
 
-display! { DatabaseRid ContainerRid ItemRid RangeRid OfferRid }
+display! { DatabaseRid ContainerRid ItemRid RangeRid EncryptionKeyRid OfferRid }
 
 #[cfg(test)]
 mod tests {
@@ -222,6 +258,8 @@ mod tests {
         assert_eq!(FIRST.encode(), "AAAAAIAAAAA=");
         assert_eq!(RangeRid { container: FIRST, range: 2 }.encode(), "AAAAAIAAAAACAAAAAAAAUA==");
         assert_eq!(ItemRid { container: FIRST, docno: 2 }.encode(), "AAAAAIAAAAACAAAAAAAAAA==");
+        let key = EncryptionKeyRid { database: 1, key: 3 };
+        assert_eq!(key.encode(), "AAAAAQAAAAADAAAAAgAAAA==");
         assert_eq!(OfferRid(0x00F4_BA75).encode(), "9Lp1");
         assert_eq!(OfferRid::parse("9Lp1"), Some(OfferRid(0x00F4_BA75)));
     }
@@ -245,6 +283,10 @@ mod tests {
         // A range is not an item, and an item not a range.
         assert_eq!(ItemRid::parse("AAAAAIAAAAACAAAAAAAAUA=="), None);
         assert_eq!(RangeRid::parse("AAAAAIAAAAACAAAAAAAAAA=="), None);
+        // A key is in a database, not in a container, and not any other thing.
+        assert_eq!(EncryptionKeyRid::parse("AAAAAIAAAAACAAAAAgAAAA=="), None);
+        assert_eq!(EncryptionKeyRid::parse("AAAAAQAAAAADAAAAAQAAAA=="), None);
+        assert_eq!(ItemRid::parse("AAAAAQAAAAADAAAAAgAAAA=="), None);
         assert_eq!(ItemRid::parse(&"A".repeat(1000)), None);
     }
 
@@ -255,12 +297,18 @@ mod tests {
         let item = ItemRid { container, docno: 9 }.encode();
         let range = RangeRid { container, range: 0 }.encode();
         let other = ContainerRid { database: 8, container: 3 }.encode();
+        let key = EncryptionKeyRid { database: 7, key: 3 }.encode();
+        let other_key = EncryptionKeyRid { database: 8, key: 3 }.encode();
         for (ids, expected) in [
             (vec![&*database], true),
             (vec![&*database, &inside], true),
             (vec![&*database, &inside, &item], true),
             (vec![&*database, &inside, &range], true),
+            (vec![&*database, &key], true),
             (vec!["d"], false),
+            (vec![&*key], false),
+            (vec![&*database, &other_key], false),
+            (vec![&*database, &inside, &key], false),
             // Bytes in base64, but not four.
             (vec!["testdb12"], false),
             (vec!["test"], false),
@@ -286,6 +334,8 @@ mod tests {
             prop_assert_eq!(ItemRid::parse(&item.encode()), Some(item));
             let range = RangeRid { container, range: number };
             prop_assert_eq!(RangeRid::parse(&range.encode()), Some(range));
+            let key = EncryptionKeyRid { database, key: offer };
+            prop_assert_eq!(EncryptionKeyRid::parse(&key.encode()), Some(key));
             prop_assert_eq!(OfferRid::parse(&OfferRid(offer).encode()), Some(OfferRid(offer)));
         }
     }

@@ -12,7 +12,7 @@ use super::{PAGE_BYTES_MAX, alone};
 use crate::operation::{Feed, QueryFeed};
 use crate::reply::{CHARGE_LOOK_RU, Reply, Success};
 use crate::shared::Shared;
-use crate::{catalog, containers, databases, offers, pages, ranges};
+use crate::{catalog, containers, databases, encryption_keys, offers, pages, ranges};
 
 /// Shows the resources that a query asks for.
 pub(crate) fn feed(shared: &Shared, asked: &QueryFeed, steps: &Steps<'_>) -> Reply {
@@ -22,6 +22,10 @@ pub(crate) fn feed(shared: &Shared, asked: &QueryFeed, steps: &Steps<'_>) -> Rep
             Feed::Containers(database, showing) => {
                 let (owner, containers) = containers::all(snapshot, database, *showing)?;
                 (owner.rid(), Some(owner.place()), "DocumentCollections", containers)
+            }
+            Feed::EncryptionKeys(database) => {
+                let (owner, keys) = encryption_keys::all(snapshot, database)?;
+                (owner.rid(), Some(owner.place()), "ClientEncryptionKeys", keys)
             }
             Feed::Ranges(at) | Feed::Conflicts(at) => {
                 let opened = match shared.enter(at, ErrorKind::OwnerNotFound) {

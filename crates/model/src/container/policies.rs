@@ -94,19 +94,6 @@ pub(super) fn check_spatial(definition: &ContainerDefinition) -> Result<()> {
     Ok(())
 }
 
-/// There are no client encryption keys yet, so a policy that names one names one that
-/// is not there.
-pub(super) fn check_encryption(policy: Option<&Value>) -> Result<()> {
-    let paths = policy.and_then(|policy| policy.get("includedPaths")).and_then(Value::as_array);
-    let named = |path: &Value| Some(path.get("clientEncryptionKeyId")?.as_str()?.to_owned());
-    match paths.into_iter().flatten().find_map(named) {
-        Some(key) => Err(Error::bad_request(format!(
-            "ClientEncryptionKey with id '[{key}]' does not exist."
-        ))),
-        None => Ok(()),
-    }
-}
-
 /// Reads `conflictResolutionPolicy`.
 pub(super) fn read_conflict_path(policy: &Value) -> Result<String> {
     let invalid = |reason: &str| {
