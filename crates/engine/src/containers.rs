@@ -275,6 +275,7 @@ pub(crate) fn replace(clerk: &Clerk<'_>, change: &Replacement, caller: Caller) -
         catalog::computed(&record.definition.computed)?;
         check_match(&change.condition, &old.etag())?;
         let ttl = record.definition.ttl;
+        check_ttl_path(snapshot, &old, &record.definition, in_force)?;
         if ttl != in_force {
             check_guard(clerk, snapshot, &old, ttl, change.confirm_expiry)?;
         }
@@ -288,7 +289,10 @@ pub(crate) fn replace(clerk: &Clerk<'_>, change: &Replacement, caller: Caller) -
         caller.name().clone_into(&mut record.changed_by);
         let waits = clerk.settings().change_delay_seconds > 0;
         let keeps = ttl == old.definition().ttl && record.pending_json(now).is_some();
-        if !keeps {
+        if record.definition.ttl_path.is_some() {
+            // There are no items that it could be too early for.
+            record.delayed = None;
+        } else if !keeps {
             // A change to what is in force takes back one that was to come.
             record.delayed = (waits && ttl != in_force).then_some(Delayed {
                 from: in_force,
@@ -314,6 +318,24 @@ pub(crate) fn replace(clerk: &Clerk<'_>, change: &Replacement, caller: Caller) -
         success.index_progress = change.quota.then_some(progress);
     }
     reply
+}
+
+/// Where lives are counted from a property, each item's end was fixed when it was written.
+/// So what it was fixed by changes only while there are no items.
+fn check_ttl_path(
+    snapshot: &dyn Snapshot,
+    old: &Container,
+    new: &ContainerDefinition,
+    in_force: ContainerTtl,
+) -> Result<()> {
+    let path = &old.definition().ttl_path;
+    let changes = *path != new.ttl_path || path.is_some() && in_force != new.ttl;
+    if changes && standing::of(snapshot, old)?.live.items > 0 {
+        return Err(Error::not_yet(
+            "Changing the ttlPropertyPath, or the defaultTtl beside it, of a container with items",
+        ));
+    }
+    Ok(())
 }
 
 /// The line in the log that every change of the default leaves.

@@ -10,6 +10,7 @@ use dayfly_model::{Error, Result, Timestamp};
 use dayfly_storage::tally::Count;
 use serde_json::{Value, json};
 
+use crate::catalog::Container;
 use crate::head::State;
 use crate::history::History;
 use crate::items::Spot;
@@ -211,23 +212,40 @@ pub(crate) fn explain(opened: &Opened, id: &str, key: PartitionKey) -> Result<Re
             "defaultTtl": policy.at(now).default.to_json(),
             "reason": "It was deleted with all other items of its partition key.",
         }),
-        Seen::Alive(record) => told(&record, policy, now, "live"),
-        Seen::Dead(record) => told(&record, policy, now, "expired"),
+        Seen::Alive(record) => told(container, &record, policy, now, "live"),
+        Seen::Dead(record) => told(container, &record, policy, now, "expired"),
     };
     Ok(ok(opened, body))
 }
 
-fn told(record: &Record, policy: Policy, now: Timestamp, state: &str) -> Value {
+fn told(
+    container: &Container,
+    record: &Record,
+    policy: Policy,
+    now: Timestamp,
+    state: &str,
+) -> Value {
     let default = policy.at(now).default;
+    let text = str::from_utf8(record.text()).unwrap_or_default();
+    let base = container.definition().ttl_base(text);
     let own = match record.life {
-        Life::Explicit(at) => Some(at.0.saturating_sub(record.ts.0).cast_signed()),
+        Life::Explicit(at) => {
+            let start = base.unwrap_or(record.ts.0.cast_signed());
+            Some(at.0.cast_signed().saturating_sub(start).max(0))
+        }
         _ => None,
     };
     let expires = match state {
         "expired" => policy.died_at(record.life, now),
         _ => policy.dies_at(record.life, now),
     };
-    let mut reason = reason(record, policy, now);
+    let mut reason = match (base, own) {
+        (Some(base), Some(own)) => format!(
+            "Its life of {own} seconds is counted from {base}, by the container's \
+             ttlPropertyPath, and not from when it was written."
+        ),
+        _ => reason(record, policy, now),
+    };
     // A change that is to come may move the end.
     if let ("live", Some(pending)) = (state, policy.at(now).pending)
         && expires != record.life.expires_at(default)

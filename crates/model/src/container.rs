@@ -10,6 +10,7 @@
 //! | `conflictResolutionPolicy`                 | last writer wins by `/_ts`   | no         |
 //! | `geospatialConfig`                         | `Geography`                  | yes        |
 //! | `defaultTtl`, `analyticalStorageTtl`       | off                          | yes        |
+//! | `ttlPropertyPath`                          | lives are counted from `_ts` | yes        |
 //! | `vectorEmbeddingPolicy`                    | none                         | added to   |
 //! | `fullTextPolicy`, `changeFeedPolicy`,      | none                         | yes        |
 //! | `computedProperties`                       |                              |            |
@@ -34,9 +35,9 @@ pub use self::unique::{UniqueKey, UniquePath};
 use crate::database;
 use crate::error::{Error, Result};
 use crate::indexing::{IndexingMode, IndexingPolicy};
-use crate::json::{self, ObjectText, Path};
+use crate::json::{self, Lookup, ObjectText, Path};
 use crate::partition_key::PartitionKeyDefinition;
-use crate::ttl::{ContainerTtl, TTL_MAX};
+use crate::ttl::{self, ContainerTtl, TTL_MAX};
 
 /// How deep a policy may be that is only stored.
 pub(crate) const POLICY_DEPTH_MAX: usize = 32;
@@ -58,6 +59,8 @@ pub struct ContainerDefinition {
     pub geospatial: Geospatial,
     /// How long items live.
     pub ttl: ContainerTtl,
+    /// The property that lives are counted from; `_ts` without one.
+    pub ttl_path: Option<Path>,
     /// How long an analytical store would keep items; -1 for ever.
     pub analytical_ttl: Option<i64>,
     /// What is computed from the properties of items.
@@ -126,6 +129,11 @@ pub fn check_replacement(old: &ContainerDefinition, new: &ContainerDefinition) -
 }
 
 impl ContainerDefinition {
+    /// The second that the life of an item is counted from, if that is not its write.
+    pub fn ttl_base(&self, item: &(impl Lookup + ?Sized)) -> Option<i64> {
+        ttl::base(item.at(self.ttl_path.as_ref()?))
+    }
+
     /// As the definition is written, without system properties.
     pub fn to_json(&self) -> Map<String, Value> {
         let conflict = json!({
@@ -145,6 +153,7 @@ impl ContainerDefinition {
             ("conflictResolutionPolicy", Some(conflict)),
             ("geospatialConfig", Some(json!({"type": self.geospatial.name()}))),
             ("defaultTtl", self.ttl.to_json().map(Value::from)),
+            ("ttlPropertyPath", self.ttl_path.as_ref().map(|path| json!(path.to_string()))),
             ("analyticalStorageTtl", self.analytical_ttl.map(Value::from)),
             ("vectorEmbeddingPolicy", self.vector_embedding_policy.clone()),
             ("fullTextPolicy", self.full_text_policy.clone()),
@@ -173,8 +182,7 @@ impl<'de> Deserialize<'de> for ContainerDefinition {
 }
 
 /// What dayfly does not do yet, and would do silently wrong.
-const NOT_YET: [(&str, &str); 3] = [
-    ("ttlPropertyPath", "ttlPropertyPath"),
+const NOT_YET: [(&str, &str); 2] = [
     ("materializedViewDefinition", "A materialized view"),
     ("globalSecondaryIndexDefinition", "A global secondary index"),
 ];
@@ -221,6 +229,7 @@ fn read(
         conflict_path,
         geospatial: Geospatial::parse(member("geospatialConfig")?.as_ref())?,
         ttl: ContainerTtl::parse(object.get("defaultTtl"), strict)?,
+        ttl_path: read_ttl_path(member("ttlPropertyPath")?.as_ref())?,
         analytical_ttl: read_analytical_ttl(member("analyticalStorageTtl")?.as_ref())?,
         computed: ComputedProperty::read_list(member("computedProperties")?.as_ref())?,
         embeddings: policies::read_embeddings(vector_embedding_policy.as_ref())?,
@@ -266,6 +275,11 @@ fn check_together(definition: &ContainerDefinition) -> Result<()> {
             "Indexing mode value cannot be 'none' when 'defaultTtl' is specified in the collection",
         ));
     }
+    if definition.ttl_path.is_some() && !definition.ttl.is_on() {
+        return Err(Error::bad_request(
+            "A 'ttlPropertyPath' can be specified only together with a 'defaultTtl'.",
+        ));
+    }
     let embeddings: Vec<(Path, u32)> = definition
         .embeddings
         .iter()
@@ -293,6 +307,16 @@ fn object_member(object: &ObjectText, name: &str) -> Result<Option<Value>> {
             Err(Error::bad_request(format!("The container's '{name}' is not an object: {value}.")))
         }
         other => Ok(other),
+    }
+}
+
+fn read_ttl_path(value: Option<&Value>) -> Result<Option<Path>> {
+    match value {
+        None => Ok(None),
+        Some(Value::String(path)) => Path::parse(path).map(Some),
+        Some(other) => Err(Error::bad_request(format!(
+            "The container's 'ttlPropertyPath' is not a string: {other}."
+        ))),
     }
 }
 

@@ -29,6 +29,14 @@
 //! what was dead stays dead, and a change costs the same for one item and for
 //! a hundred million.
 //!
+//! **Counted from a property.** A container may name a property that lives are counted
+//! from, instead of `_ts` (`ttlPropertyPath`). Then commit order is not the order of ends,
+//! and one cut for all who inherit would be wrong: a base that is older than Wi may belong
+//! to an item that is younger than the change. So the end of such an item is fixed when it
+//! is written, [`ItemTtl::Until`], and it is one with a `ttl` of its own to everybody else.
+//! That is exact as long as the default does not change under it: whoever changes
+//! containers sees to that.
+//!
 //! **Delayed.** A change may be [`Pending`]: it takes place at a second that is
 //! known, so nothing has to happen then. [`Policy::at`] says which policy is
 //! in force.
@@ -38,6 +46,9 @@ use serde_json::value::RawValue;
 
 use crate::error::{Error, Result};
 use crate::time::Timestamp;
+
+/// The last second of the year 9999.
+const SECOND_LAST: i64 = 253_402_300_799;
 
 /// The largest time to live, in seconds.
 pub const TTL_MAX: u32 = 2_147_483_647;
@@ -66,6 +77,8 @@ pub enum ItemTtl {
     /// Something else, written while the container had no default. It counts
     /// as absent.
     Opaque,
+    /// Gone at this second, whenever it is written.
+    Until(Timestamp),
 }
 
 /// The life stamp of one version of an item.
@@ -167,8 +180,30 @@ impl ItemTtl {
             ItemTtl::Never => Life::Never,
             ItemTtl::After(n) => Life::Explicit(written_at.plus(n)),
             ItemTtl::Opaque => Life::Opaque(written_at),
+            ItemTtl::Until(end) => Life::Explicit(end),
         }
     }
+
+    /// The same, counted from the second `base` instead of from the write.
+    pub fn counted_from(self, base: i64, default: ContainerTtl) -> ItemTtl {
+        let seconds = match (self, default) {
+            (ItemTtl::After(n), _) => n,
+            (ItemTtl::Inherit | ItemTtl::Opaque, ContainerTtl::Default(n)) => n,
+            _ => return self,
+        };
+        let end = base.saturating_add(i64::from(seconds));
+        ItemTtl::Until(Timestamp(u64::try_from(end).unwrap_or_default()))
+    }
+}
+
+/// The second that a property names, if it is a number. Those of the year 10000 and later
+/// are all alike: no clock comes there.
+pub fn base(value: Option<&RawValue>) -> Option<i64> {
+    let token = value?.get();
+    let number: f64 = if is_number(token) { token.parse().ok()? } else { return None };
+    #[expect(clippy::cast_possible_truncation, reason = "what is too large is cut off")]
+    let second = number.floor() as i64;
+    Some(second.clamp(0, SECOND_LAST))
 }
 
 fn is_number(token: &str) -> bool {
@@ -370,6 +405,33 @@ mod tests {
         assert_eq!(expiry(Default(10), Inherit), Some(1010));
         assert_eq!(expiry(Default(10), Never), None);
         assert_eq!(expiry(Default(10), After(20)), Some(1020));
+    }
+
+    #[test]
+    fn lives_that_are_counted_from_a_property() {
+        use ContainerTtl::{Default, NoDefault};
+        let ends = |item: ItemTtl, base, default| item.counted_from(base, default);
+        assert_eq!(ends(ItemTtl::Inherit, 900, Default(10)), ItemTtl::Until(Timestamp(910)));
+        assert_eq!(ends(ItemTtl::After(20), 900, Default(10)), ItemTtl::Until(Timestamp(920)));
+        assert_eq!(ends(ItemTtl::After(20), 900, NoDefault), ItemTtl::Until(Timestamp(920)));
+        assert_eq!(ends(ItemTtl::Inherit, 900, NoDefault), ItemTtl::Inherit);
+        assert_eq!(ends(ItemTtl::Never, 900, Default(10)), ItemTtl::Never);
+        let until = ItemTtl::Until(Timestamp(910));
+        assert_eq!(until.life(Timestamp(1)), Life::Explicit(Timestamp(910)));
+
+        for (text, expected) in [
+            ("900", Some(900)),
+            ("900.9", Some(900)),
+            ("9e2", Some(900)),
+            ("-5", Some(0)),
+            ("1e300", Some(SECOND_LAST)),
+            ("\"900\"", None),
+            ("null", None),
+            ("true", None),
+        ] {
+            assert_eq!(base(Some(&raw(text))), expected, "{text}");
+        }
+        assert_eq!(base(None), None);
     }
 
     #[test]

@@ -123,6 +123,8 @@ impl LocatedAct {
 pub(super) struct Body {
     id: String,
     pub(super) ttl: Option<Box<RawValue>>,
+    /// The second that its life is counted from, if that is not its write.
+    pub(super) ttl_base: Option<i64>,
     partition_key: PartitionKey,
     pub(super) unique: Vec<[u8; 16]>,
     pub(super) text: Bytes,
@@ -142,11 +144,12 @@ impl Body {
         let id = item_id(&text)?;
         let definition = container.definition();
         let ttl = text.get("ttl").map(ToOwned::to_owned);
+        let ttl_base = definition.ttl_base(&text);
         let partition_key = PartitionKey::extract(&definition.partition_key, &text)?;
         let unique = unique::hashes(&definition.unique_keys, &text);
         let text = text.into_bytes();
         let source = Source::new(text.clone(), indexing);
-        Ok(Body { id, ttl, partition_key, unique, text, indexing, source })
+        Ok(Body { id, ttl, ttl_base, partition_key, unique, text, indexing, source })
     }
 
     /// Where the item goes. The key in the request and the key in the body must be

@@ -5,7 +5,7 @@
 
 use bytes::Bytes;
 use dayfly_model::ttl::ItemTtl;
-use dayfly_model::{ErrorKind, Result, charge};
+use dayfly_model::{Error, ErrorKind, Result, charge};
 use dayfly_storage::Second;
 
 use super::act::{Body, From, LocatedAct, Target, Wanted, check_size};
@@ -81,6 +81,20 @@ impl Decision {
             }
     }
 
+    /// An item whose end is known before its commit must not be dead when it comes.
+    fn bounded(self) -> Decision {
+        let end = match &self.change {
+            Change::Create(new) | Change::Replace { new, .. } | Change::Move { new, .. } => {
+                match new.ttl {
+                    ItemTtl::Until(end) => end.0,
+                    _ => Second::MAX,
+                }
+            }
+            Change::Bury { .. } | Change::Nothing { .. } => Second::MAX,
+        };
+        Decision { valid_before: self.valid_before.min(end), ..self }
+    }
+
     /// Whether it writes anything.
     pub(super) fn writes(&self) -> bool {
         !matches!(self.change, Change::Nothing { .. })
@@ -107,7 +121,7 @@ pub(super) fn decide(
 ) -> Result<Decision> {
     let decider = Decider { sight, container, wanted };
     let missing = || not_found(ErrorKind::NotFound);
-    match &wanted.act {
+    let decision = match &wanted.act {
         LocatedAct::Create(spot, body) => match sight.meet(spot, &spot.key)? {
             Met::Alive(_) => Err(taken()),
             Met::Dead(dead) => decider.create(spot, body, Some(dead)),
@@ -139,7 +153,8 @@ pub(super) fn decide(
             Met::Alive(old) => Ok(decider.read(old)),
             Met::Dead(_) | Met::Absent => Err(missing()),
         },
-    }
+    };
+    decision.map(Decision::bounded)
 }
 
 struct Decider<'a> {
@@ -274,12 +289,27 @@ impl Decider<'_> {
         let indexed = body.source.by(self.sight.policies.newest(), self.sight.now);
         Ok(New {
             record: Unstamped::new(body.indexing, partition_key, &body.unique, id, &body.text),
-            ttl,
+            ttl: self.counted(body, ttl)?,
             partition: spot.partition.clone(),
             key: spot.key.clone(),
             text: body.text.clone(),
             indexed: indexed.map_err(storage_failed)?,
         })
+    }
+
+    /// Counts a life from where the container says. Nothing is born dead: what has ended
+    /// already is refused.
+    fn counted(&self, body: &Body, ttl: ItemTtl) -> Result<ItemTtl> {
+        let Some(base) = body.ttl_base else { return Ok(ttl) };
+        let (ttl, now) = (ttl.counted_from(base, self.sight.default), self.sight.now);
+        match ttl {
+            ItemTtl::Until(end) if end <= now => Err(Error::bad_request(format!(
+                "The item would have expired before it is written: counted from {base}, by the \
+                 container's ttlPropertyPath, its life ends at {}, and it is {}.",
+                end.0, now.0
+            ))),
+            _ => Ok(ttl),
+        }
     }
 
     fn corpse(&self, record: Record, key: &ItemKey) -> Result<Corpse> {

@@ -43,7 +43,7 @@ fn defaults_are_filled_in() {
 #[test]
 fn everything_is_echoed_and_read_back() {
     let full = format!(
-        r#"{{"id":"c","partitionKey":{{"paths":["/a","/b"],"kind":"MultiHash","version":2}},"indexingPolicy":{{"indexingMode":"consistent","automatic":true,"includedPaths":[{{"path":"/*"}}],"excludedPaths":[{{"path":"/\"_etag\"/?"}}],"compositeIndexes":[],"spatialIndexes":[],"vectorIndexes":[{{"path":"/v","type":"flat"}}],"fullTextIndexes":[{{"path":"/t"}}]}},"uniqueKeyPolicy":{{"uniqueKeys":[{{"paths":["/a","/b"]}},{{"paths":["/c"]}}]}},{CONFLICT},"geospatialConfig":{{"type":"Geometry"}},"defaultTtl":-1,"analyticalStorageTtl":1000,"vectorEmbeddingPolicy":{{"vectorEmbeddings":[{{"path":"/v","dataType":"float32","dimensions":2,"distanceFunction":"cosine"}}]}},"fullTextPolicy":{{"defaultLanguage":"en-US","fullTextPaths":[{{"path":"/t","language":"en-US"}}]}},"clientEncryptionPolicy":{{}},"changeFeedPolicy":{{"retentionDuration":10}},"computedProperties":[{{"name":"z","query":"SELECT VALUE LOWER(c.z) FROM c"}},{{"name":"low","query":"?"}}]}}"#
+        r#"{{"id":"c","partitionKey":{{"paths":["/a","/b"],"kind":"MultiHash","version":2}},"indexingPolicy":{{"indexingMode":"consistent","automatic":true,"includedPaths":[{{"path":"/*"}}],"excludedPaths":[{{"path":"/\"_etag\"/?"}}],"compositeIndexes":[],"spatialIndexes":[],"vectorIndexes":[{{"path":"/v","type":"flat"}}],"fullTextIndexes":[{{"path":"/t"}}]}},"uniqueKeyPolicy":{{"uniqueKeys":[{{"paths":["/a","/b"]}},{{"paths":["/c"]}}]}},{CONFLICT},"geospatialConfig":{{"type":"Geometry"}},"defaultTtl":-1,"ttlPropertyPath":"/born/at","analyticalStorageTtl":1000,"vectorEmbeddingPolicy":{{"vectorEmbeddings":[{{"path":"/v","dataType":"float32","dimensions":2,"distanceFunction":"cosine"}}]}},"fullTextPolicy":{{"defaultLanguage":"en-US","fullTextPaths":[{{"path":"/t","language":"en-US"}}]}},"clientEncryptionPolicy":{{}},"changeFeedPolicy":{{"retentionDuration":10}},"computedProperties":[{{"name":"z","query":"SELECT VALUE LOWER(c.z) FROM c"}},{{"name":"low","query":"?"}}]}}"#
     );
     let definition = made(&full);
     assert_eq!(echo(&definition), full);
@@ -143,6 +143,9 @@ fn bodies_that_are_refused() {
         r#"{"id":"c","geospatialConfig":1}"#,
         r#"{"id":"c","clientEncryptionPolicy":[]}"#,
         r#"{"id":"c","changeFeedPolicy":1}"#,
+        r#"{"id":"c","ttlPropertyPath":"/born"}"#,
+        r#"{"id":"c","defaultTtl":5,"ttlPropertyPath":"born"}"#,
+        r#"{"id":"c","defaultTtl":5,"ttlPropertyPath":1}"#,
         r#"{"id":"c","vectorEmbeddingPolicy":1}"#,
         r#"{"id":"c","fullTextPolicy":[]}"#,
     ] {
@@ -153,7 +156,6 @@ fn bodies_that_are_refused() {
 #[test]
 fn features_that_come_later_say_so() {
     for (member, feature) in [
-        (r#""ttlPropertyPath":"/expires""#, "ttlPropertyPath"),
         (r#""conflictResolutionPolicy":{"mode":"Custom"}"#, "The conflict resolution mode Custom"),
         (r#""materializedViewDefinition":{"sourceCollectionId":"a"}"#, "A materialized view"),
     ] {
