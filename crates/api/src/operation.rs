@@ -474,21 +474,25 @@ fn check_format(request: &Request<'_>) -> Result<()> {
 /// How the request is to be served, beside others: there is one service for all here, so
 /// these must make sense, and change nothing.
 fn check_service(request: &Request<'_>) -> Result<()> {
-    let is_bucket = |text: &str| matches!(text, "1" | "2" | "3" | "4" | "5");
     let is_level = |text: &str| ["High", "Low"].iter().any(|one| text.eq_ignore_ascii_case(one));
     let is_age = |text: &str| text.parse().is_ok_and(|age: f64| age.is_finite() && age >= 0.0);
-    let checks: [(Opt, &dyn Fn(&str) -> bool); 3] =
-        [(Opt::ThroughputBucket, &is_bucket), (Opt::Priority, &is_level), (Opt::CacheAge, &is_age)];
-    for (option, is_known) in checks {
-        let value = request.options.text(option)?.filter(|value| !value.is_empty());
-        if let Some(value) = value.filter(|value| !is_known(value.trim())) {
-            return Err(Error::bad_request(format!(
+    check_value(request, Opt::ThroughputBucket, |text| {
+        matches!(text, "1" | "2" | "3" | "4" | "5")
+    })?;
+    check_value(request, Opt::Priority, is_level)?;
+    check_value(request, Opt::CacheAge, is_age)
+}
+
+fn check_value(request: &Request<'_>, option: Opt, is_known: impl Fn(&str) -> bool) -> Result<()> {
+    match request.options.text(option)? {
+        Some(value) if !value.is_empty() && !is_known(value.trim()) => {
+            Err(Error::bad_request(format!(
                 "The value '{value}' specified for the header '{}' is invalid.",
                 request.options.name(option)
-            )));
+            )))
         }
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 /// A request may ask for less than the account's level, not for more.

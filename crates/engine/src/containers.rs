@@ -321,7 +321,8 @@ pub(crate) fn replace(clerk: &Clerk<'_>, change: &Replacement, caller: Caller) -
 }
 
 /// Where lives are counted from a property, each item's end was fixed when it was written.
-/// So what it was fixed by changes only while there are no items.
+/// So what it was fixed by changes only while there are no items. A write that is under way
+/// meanwhile counts as one before the change.
 fn check_ttl_path(
     snapshot: &dyn Snapshot,
     old: &Container,

@@ -8,6 +8,7 @@ mod lanes;
 mod model;
 mod patches;
 mod plans;
+mod property_path;
 mod purge;
 mod queries;
 mod random;
@@ -19,14 +20,15 @@ mod watched;
 mod wide;
 
 use dayfly_model::ErrorKind;
-use dayfly_storage::Pair;
+use dayfly_storage::{KeyRange, Pair};
 use serde_json::json;
 
 use self::server::{Kind, Server};
 use self::watched::Landed;
 use crate::catalog::{self, ContainerRecord};
 use crate::check::Recount;
-use crate::keys;
+use crate::operation::{Condition, Operation};
+use crate::{encryption_keys, keys};
 
 /// A container's record, for tests that need some.
 pub(crate) fn container_record() -> ContainerRecord {
@@ -223,4 +225,44 @@ fn a_recount_finds_figures_that_are_wrong() {
         assert_eq!(server.recount(0, || true), Recount::Wrong { container });
     }
     assert_eq!(server.recounts()[0], 2);
+}
+
+/// A database has a thousand keys of two rows each, `check` misses either row, and they go
+/// with their database.
+#[test]
+fn encryption_keys_fit_their_names() {
+    let mut server = Server::new(Kind::Memory { slices: 1 });
+    server.make_container(None, &[]);
+    let key = |id: &str| Operation::CreateEncryptionKey {
+        database: "d".to_owned(),
+        key: json!({"id": id}).to_string().into_bytes(),
+    };
+    for id in 0..1000 {
+        server.run(key(&id.to_string())).unwrap();
+    }
+    // No more than that.
+    assert_eq!(server.run(key("more")).unwrap_err(), ErrorKind::BadRequest);
+    assert_eq!(server.run(key("0")).unwrap_err(), ErrorKind::Conflict);
+    server.check();
+    let rows = |server: &Server| {
+        let snapshot = server.engine().shared.store.snapshot().unwrap();
+        encryption_keys::rows_of(&*snapshot, 1).unwrap().len()
+    };
+    assert_eq!(rows(&server), 2000);
+    let damage = |row: Vec<u8>| {
+        let range = KeyRange { end: dayfly_storage::after(&row), start: row };
+        let cleared = server.engine().shared.store.clear(keys::CATALOG, &range, 1);
+        assert_eq!(cleared.unwrap().removed, 1);
+    };
+    damage(keys::encryption_key_name(1, 7));
+    assert!(server.engine().check().is_err());
+    damage(keys::encryption_key(1, "6"));
+    server.check();
+    damage(keys::encryption_key(1, "0"));
+    assert!(server.engine().check().is_err());
+
+    let (database, condition) = ("d".to_owned(), Condition::default());
+    server.run(Operation::DeleteDatabase { database, condition }).unwrap();
+    assert_eq!(rows(&server), 0);
+    server.check();
 }

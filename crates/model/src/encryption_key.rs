@@ -35,15 +35,14 @@ pub fn parse(body: &[u8]) -> Result<(String, Map<String, Value>)> {
     };
     let key: Map<String, Value> =
         serde_json::from_str(object.as_str()).map_err(|why| invalid(&why.to_string()))?;
-    let known: [(&str, fn(&Value) -> bool, &str); 3] = [
-        ("encryptionAlgorithm", Value::is_string, "a string"),
-        ("wrappedDataEncryptionKey", Value::is_string, "a string"),
-        ("keyWrapMetadata", Value::is_object, "an object"),
-    ];
-    for (name, is_right, what) in known {
-        if key.get(name).is_some_and(|value| !value.is_null() && !is_right(value)) {
-            return Err(invalid(&format!("'{name}' must be {what}")));
+    let given = |name: &str| key.get(name).filter(|value| !value.is_null());
+    for name in ["encryptionAlgorithm", "wrappedDataEncryptionKey"] {
+        if given(name).is_some_and(|value| !value.is_string()) {
+            return Err(invalid(&format!("'{name}' must be a string")));
         }
+    }
+    if given("keyWrapMetadata").is_some_and(|value| !value.is_object()) {
+        return Err(invalid("'keyWrapMetadata' must be an object"));
     }
     if key.values().any(|value| depth(value) > POLICY_DEPTH_MAX) {
         return Err(invalid(&format!("it has more than {POLICY_DEPTH_MAX} levels")));
