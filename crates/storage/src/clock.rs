@@ -22,8 +22,7 @@ use std::sync::Arc;
 
 pub use wall::{BootId, HandWall, Look, SystemWall, Wall};
 use watch::Watch;
-pub use watch::{AWAY_SECONDS, DOUBT_SECONDS, JUMP_SECONDS};
-pub(crate) use watch::{Anchor, Doubt};
+pub use watch::{AWAY_SECONDS, Anchor, DOUBT_SECONDS, Doubt, JUMP_SECONDS};
 
 use crate::Second;
 
@@ -123,11 +122,11 @@ pub enum Refused {
 
 /// What was done to the test clock, as it is stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct TestClock {
+pub struct TestClock {
     /// Seconds on top of the wall clock; less than 0 after a freeze.
-    pub(crate) offset: i64,
+    pub offset: i64,
     /// What it shows while it stands still.
-    pub(crate) frozen: Option<Second>,
+    pub frozen: Option<Second>,
 }
 
 /// No time can be handed out before a later lease is durable.

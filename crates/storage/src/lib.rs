@@ -30,7 +30,8 @@ use bytes::Bytes;
 
 pub use embedded::{Embedded, EmbeddedOptions};
 pub use local::{
-    Backend, Durability, FreeBytes, Held, Local, LocalOptions, Rest, Rows, Visit, Writes,
+    Backend, Changes, Durability, FreeBytes, Held, Lease, Loaded, Local, LocalOptions, NewHeads,
+    Rest, Rows, Visit, Writes,
 };
 pub use memory::{Disk, Memory};
 pub use plan::{

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use rpds::RedBlackTreeMapSync;
 
-use crate::local::{Backend, Durability, Local, LocalOptions, Rows, Visit, Writes};
+use crate::local::{Backend, Changes, Durability, Loaded, Local, LocalOptions, Rows, Visit};
 use crate::{Direction, Result};
 
 /// Pairs in byte order.
@@ -82,9 +82,13 @@ impl Backend for Memory {
         Ok(self.disk.with(|platters| platters.applied.clone()))
     }
 
-    fn apply(&self, writes: Writes, durability: Durability) -> Result<()> {
+    fn load(&self) -> Result<Loaded> {
+        Loaded::from_rows(&self.rows()?)
+    }
+
+    fn apply(&self, changes: Changes, durability: Durability) -> Result<()> {
         self.disk.with(|platters| {
-            for (key, value) in writes {
+            for (key, value) in changes.into_rows() {
                 match value {
                     Some(value) => platters.applied.insert_mut(key.into(), value),
                     None => _ = platters.applied.remove_mut(&key[..]),

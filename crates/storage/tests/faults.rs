@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex};
 use common::{at, deletes, dump, get, put, puts, submit};
 use dayfly_storage::clock::{HandWall, Refused, Step};
 use dayfly_storage::{
-    Backend, Batch, Bucket, Disk, Draft, Durability, Error, Local, LocalOptions, Memory, Plan,
-    Result, Store, View, Writes, commit,
+    Backend, Batch, Bucket, Changes, Disk, Draft, Durability, Error, Loaded, Local, LocalOptions,
+    Memory, Plan, Result, Store, View, commit,
 };
 
 const HERE: Bucket = Bucket(1);
@@ -91,13 +91,19 @@ impl Backend for Faulty {
         Ok(())
     }
 
-    fn apply(&self, writes: Writes, durability: Durability) -> Result<()> {
+    fn load(&self) -> Result<Loaded> {
+        let mut loaded = self.memory.load()?;
+        loaded.lease.until = loaded.lease.until.max(self.lease.load(SeqCst));
+        Ok(loaded)
+    }
+
+    fn apply(&self, changes: Changes, durability: Durability) -> Result<()> {
         let fault = std::mem::replace(&mut *self.next.lock().unwrap(), Fault::None);
         match fault {
-            Fault::None => return self.memory.apply(writes, durability),
+            Fault::None => return self.memory.apply(changes, durability),
             Fault::Lost | Fault::Refused => {}
             Fault::NoRoom => return Err(Error::Full),
-            Fault::Kept => self.memory.apply(writes, durability)?,
+            Fault::Kept => self.memory.apply(changes, durability)?,
             Fault::Panics => std::panic::resume_unwind(Box::new("on purpose")),
         }
         Err(broken())
@@ -129,10 +135,6 @@ impl Backend for Faulty {
         }
         self.lease.store(lease, SeqCst);
         Ok(())
-    }
-
-    fn kept_lease(&self) -> u64 {
-        self.lease.load(SeqCst)
     }
 
     fn close(&self) -> Result<()> {

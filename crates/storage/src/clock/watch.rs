@@ -47,26 +47,26 @@ pub const AWAY_SECONDS: u64 = 7 * 24 * 60 * 60;
 
 /// By what the next opening measures the wall clock; stored with each lease.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Anchor {
+pub struct Anchor {
     /// Of which boot the looks are, if that can be told.
-    pub(crate) boot_id: Option<BootId>,
+    pub boot_id: Option<BootId>,
     /// The last look that was believed.
-    pub(crate) good: Option<Look>,
+    pub good: Option<Look>,
     /// The last look.
-    pub(crate) last: Option<Look>,
+    pub last: Option<Look>,
     /// What was doubted.
-    pub(crate) doubt: Doubt,
+    pub doubt: Doubt,
     /// The time that a person has accepted although the wall was behind it.
-    pub(crate) accepted: Second,
+    pub accepted: Second,
 }
 
 /// What is not resolved yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Doubt {
+pub struct Doubt {
     /// Whether a jump is held.
-    pub(crate) jump: bool,
+    pub jump: bool,
     /// Whether nothing may be removed.
-    pub(crate) purge: bool,
+    pub purge: bool,
 }
 
 /// What the last looks at the wall clock came to.

@@ -29,7 +29,7 @@ use engine::{Engine, Frozen};
 use folder::Folder;
 use state::StateFile;
 
-use crate::local::{Backend, Durability, Held, Local, LocalOptions, Rest, Writes};
+use crate::local::{Backend, Changes, Durability, Held, Loaded, Local, LocalOptions, Rest, Writes};
 use crate::{Error, Result, Second};
 
 /// How often to look whether the engine has caught up, and how often at most
@@ -205,9 +205,16 @@ impl Backend for Embedded {
         self.engine().is_ok_and(|engine| engine.is_behind())
     }
 
-    fn apply(&self, writes: Writes, durability: Durability) -> Result<()> {
+    fn load(&self) -> Result<Loaded> {
+        let mut loaded = Loaded::from_rows(&self.rows()?)?;
+        let kept = self.state().map_or(0, |state| state.seen().lease);
+        loaded.lease.until = loaded.lease.until.max(kept);
+        Ok(loaded)
+    }
+
+    fn apply(&self, changes: Changes, durability: Durability) -> Result<()> {
         let engine = self.engine()?;
-        engine.apply(writes, durability)?;
+        engine.apply(changes.into_rows(), durability)?;
         if engine.memtable_bytes() > self.options.memtable_bytes {
             engine.start_memtable()?;
         }
@@ -274,14 +281,10 @@ impl Backend for Embedded {
         self.flush(&self.engine()?)
     }
 
-    fn keep_lease(&self, lease: Second) -> Result<()> {
+    fn keep_lease(&self, until: Second) -> Result<()> {
         let state = self.state().ok_or(Error::Full)?;
-        let kept = state.note(|seen| seen.lease = lease).and_then(|()| state.sync());
+        let kept = state.note(|seen| seen.lease = until).and_then(|()| state.sync());
         kept.map_err(|_| Error::Full)
-    }
-
-    fn kept_lease(&self) -> Second {
-        self.state().map_or(0, |state| state.seen().lease)
     }
 
     fn disk_bytes(&self) -> u64 {

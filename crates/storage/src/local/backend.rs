@@ -1,19 +1,76 @@
 //! What an engine in this process has to do for [`Local`](super::Local).
 //!
-//! A backend keeps keys in byte order and applies a map of writes whole or not
-//! at all. It knows no buckets, heads or clocks: a key here starts with the
-//! eight bytes of its bucket. Only one thread at a time calls `apply`, `sync`,
-//! `close` and `reopen`; everything else comes from any thread.
+//! A backend keeps keys in byte order and applies what changes whole or not at
+//! all. A key here starts with the eight bytes of its bucket. Heads, the lease and
+//! the test clock are handed to it as what they are: one that has no better place
+//! for them makes rows of them ([`Changes::into_rows`], [`Loaded::from_rows`]).
+//! Only one thread at a time calls `apply`, `load`, `sync`, `close` and `reopen`;
+//! everything else comes from any thread.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use bytes::Bytes;
 
-use crate::{Direction, Error, Result, Second};
+use crate::clock::{Anchor, TestClock};
+use crate::{Bucket, Direction, Error, Head, Result, Second};
 
-/// What one batch changes: values to set, and keys (without a value) to remove.
+/// Values to set, and keys (without a value) to remove.
 pub type Writes = BTreeMap<Vec<u8>, Option<Bytes>>;
+
+/// Heads to set, and buckets (without a head) to forget.
+pub type NewHeads = BTreeMap<Bucket, Option<Head>>;
+
+/// What one batch changes. What is absent stays as it is.
+#[derive(Clone, Debug, Default)]
+pub struct Changes {
+    /// Rows.
+    pub writes: Writes,
+    /// Where buckets stand.
+    pub heads: NewHeads,
+    /// How far the clock may go.
+    pub lease: Option<Lease>,
+    /// What was done to the test clock.
+    pub test_clock: Option<TestClock>,
+    /// How often the store was opened, with this time.
+    pub opened: Option<u32>,
+}
+
+impl Changes {
+    /// About how many bytes it brings. The lease does not count: it replaces one.
+    pub(super) fn bytes(&self) -> usize {
+        let rows = self.writes.iter();
+        let rows = rows.map(|(key, value)| key.len() + value.as_ref().map_or(0, Bytes::len));
+        let heads = self.heads.values().flatten();
+        rows.sum::<usize>() + heads.map(|head| HEAD_BYTES + head.state.len()).sum::<usize>()
+    }
+}
+
+/// Its bucket, its lsn and its time.
+const HEAD_BYTES: usize = 24;
+
+/// How far the clock may go, and what measures the clock then: never one without
+/// the other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lease {
+    /// The floor of the clock at the next opening.
+    pub until: Second,
+    /// By what the next opening measures the wall clock.
+    pub anchor: Anchor,
+}
+
+/// What a store knows of itself when it is opened; nothing in a new one.
+#[derive(Clone, Debug, Default)]
+pub struct Loaded {
+    /// Where each bucket stands.
+    pub heads: Vec<(Bucket, Head)>,
+    /// The last lease.
+    pub lease: Lease,
+    /// What was done to the test clock, if it was moved.
+    pub test_clock: Option<TestClock>,
+    /// How often the store was opened.
+    pub opened: u32,
+}
 
 /// When a write has to be on the disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -66,10 +123,13 @@ pub trait Backend: Send + Sync + 'static {
         false
     }
 
-    /// Applies `writes`, all or none, and syncs them if asked to. After an
+    /// What the store wrote of itself so far.
+    fn load(&self) -> Result<Loaded>;
+
+    /// Applies `changes`, all or none, and syncs them if asked to. After an
     /// error it is not known whether they are there, and the backend must be
     /// reopened.
-    fn apply(&self, writes: Writes, durability: Durability) -> Result<()>;
+    fn apply(&self, changes: Changes, durability: Durability) -> Result<()>;
 
     /// Brings everything applied so far to the disk.
     fn sync(&self) -> Result<()>;
@@ -102,15 +162,10 @@ pub trait Backend: Send + Sync + 'static {
     /// disk is full.
     fn release(&self) -> Result<()>;
 
-    /// Keeps the clock's lease where that needs no room, and brings it to the
-    /// disk. Called while a write finds no room.
-    fn keep_lease(&self, _lease: Second) -> Result<()> {
+    /// Keeps the end of the clock's lease where that needs no room, and brings it
+    /// to the disk. Called while a write finds no room. [`Backend::load`] shows it.
+    fn keep_lease(&self, _until: Second) -> Result<()> {
         Err(Error::Full)
-    }
-
-    /// The lease that was kept so, or 0.
-    fn kept_lease(&self) -> Second {
-        0
     }
 
     /// Bytes on disk.

@@ -17,12 +17,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
-
-use super::backend::{Backend, Durability, Writes};
+use super::backend::{Backend, Changes, Durability, Lease, NewHeads};
 use super::group::{Group, Overlay, Tallies, settle};
 use super::reader::{Published, Reader};
-use super::system::{self, Heads};
 use super::{Phase, Shared, Turn, instant, lock};
 use crate::{Error, Job, Result, Room};
 
@@ -116,27 +113,21 @@ impl<B: Backend> Shared<B> {
             .collect();
         // The base goes at once: a backend that failed is reopened below, and
         // cannot be while somebody reads it.
-        let Overlay { base, generation, mut writes, heads } = overlay;
+        let Overlay { base, generation, writes, heads } = overlay;
         drop(base);
         let started = instant();
         if let Err(error) = self.backend.prepare() {
             self.failed(turn, error.clone());
             return Some((jobs, Err(error)));
         }
-        for (bucket, head) in &heads {
-            system::put_head(&mut writes, *bucket, head);
-        }
         self.hints.compare(generation, &writes);
-        let outcome = self.write_group(writes, started).and_then(|()| {
+        let heads: NewHeads = heads.into_iter().map(|(at, head)| (at, Some(head))).collect();
+        let changes = Changes { writes, heads: heads.clone(), ..Changes::default() };
+        let outcome = self.write_group(changes, started).and_then(|()| {
             for (row, key) in &counted {
                 self.hints.keep(key, generation, row);
             }
-            self.publish(generation, |mut known| {
-                for (bucket, head) in heads {
-                    known.insert_mut(bucket, head);
-                }
-                known
-            })
+            self.publish(generation, heads)
         });
         match outcome {
             Ok(()) => {
@@ -152,47 +143,45 @@ impl<B: Backend> Shared<B> {
         }
     }
 
-    /// Writes the group's rows, and the lease with them. A group that wrote
+    /// Writes what the group changes, and the lease with it. A group that wrote
     /// nothing is written only if its time needs a lease.
-    fn write_group(&self, mut writes: Writes, started: Instant) -> Result<()> {
-        let (lease, anchor, later, needed) = {
+    fn write_group(&self, mut changes: Changes, started: Instant) -> Result<()> {
+        let (lease, later, needed) = {
             let clock = &mut lock(&self.state).clock;
-            (clock.next_lease(), clock.anchor(), clock.can_renew(), clock.group_needs_lease())
+            let lease = Lease { until: clock.next_lease(), anchor: clock.anchor() };
+            (lease, clock.can_renew(), clock.group_needs_lease())
         };
-        if writes.is_empty() && !needed {
+        if changes.writes.is_empty() && changes.heads.is_empty() && !needed {
             return Ok(());
         }
         // A relaxed write does not wait for the disk, so it renews no lease,
         // unless nobody may see its time without one.
         let durability = if needed { Durability::Sync } else { self.options.durability };
         let renews = durability == Durability::Sync && later;
-        if renews {
-            system::put_lease(&mut writes, lease, &anchor);
-        }
-        let row_bytes = |(key, value): (&Vec<u8>, &Option<Bytes>)| {
-            key.len() + value.as_ref().map_or(0, Bytes::len)
-        };
-        let bytes: usize = writes.iter().map(row_bytes).sum();
-        self.backend.apply(writes, durability)?;
+        changes.lease = renews.then_some(lease);
+        let bytes = changes.bytes();
+        self.backend.apply(changes, durability)?;
         self.counts.wrote(bytes as u64, started.elapsed());
         self.queue.synced();
         if renews {
-            lock(&self.state).clock.leased(lease, &anchor);
+            lock(&self.state).clock.leased(lease.until, &lease.anchor);
         }
         Ok(())
     }
 
     /// Shows what is in the backend now, as `generation`.
-    pub(super) fn publish(
-        &self,
-        generation: u64,
-        heads: impl FnOnce(Heads) -> Heads,
-    ) -> Result<()> {
+    pub(super) fn publish(&self, generation: u64, changed: NewHeads) -> Result<()> {
         let rows = self.backend.rows()?;
         let mut state = lock(&self.state);
-        let known = state.published()?.heads.clone();
+        let mut heads = state.published()?.heads.clone();
+        for (bucket, head) in changed {
+            match head {
+                Some(head) => heads.insert_mut(bucket, head),
+                None => _ = heads.remove_mut(&bucket),
+            }
+        }
         let hints = Arc::clone(&self.hints);
-        let published = Arc::new(Published { generation, heads: heads(known), rows, hints });
+        let published = Arc::new(Published { generation, heads, rows, hints });
         let before = std::mem::replace(&mut state.phase, Phase::Open(published));
         state.clock.published();
         drop(state);
@@ -271,8 +260,8 @@ impl<B: Backend> Shared<B> {
 
     /// Reads heads and clock from the backend, and counts the opening.
     pub(super) fn load(&self, turn: &mut Turn<B::Rows>) -> Result<()> {
-        let loaded = system::load(&self.backend.rows()?)?;
-        if loaded.test.is_some() && !self.options.test_clock {
+        let loaded = self.backend.load()?;
+        if loaded.test_clock.is_some() && !self.options.test_clock {
             return Err(Error::Unavailable(format!(
                 "The clock of {} was moved by hand. Start with --test-clock, or use another \
                  folder.",
@@ -283,24 +272,23 @@ impl<B: Backend> Shared<B> {
         turn.generation += 1;
         turn.tallies = Tallies::default();
         self.hints.forget(turn.generation);
-        let latest = loaded.heads.values().map(|head| head.ts).max().unwrap_or(0);
-        let (lease, anchor) = {
+        let latest = loaded.heads.iter().map(|(_, head)| head.ts).max().unwrap_or(0);
+        let lease = {
             let clock = &mut lock(&self.state).clock;
-            let floor = loaded.lease.max(latest).max(self.backend.kept_lease());
-            clock.opened(floor, loaded.test.unwrap_or_default(), &loaded.anchor);
-            (clock.next_lease(), clock.anchor())
+            let floor = loaded.lease.until.max(latest);
+            clock.opened(floor, loaded.test_clock.unwrap_or_default(), &loaded.lease.anchor);
+            Lease { until: clock.next_lease(), anchor: clock.anchor() }
         };
-        let mut writes = Writes::new();
-        system::put_opened(&mut writes, turn.opened);
-        system::put_lease(&mut writes, lease, &anchor);
-        let applied = self.backend.apply(writes, Durability::Sync);
-        let (generation, heads) = (turn.generation, loaded.heads);
+        let opened =
+            Changes { lease: Some(lease), opened: Some(turn.opened), ..Changes::default() };
+        let applied = self.backend.apply(opened, Durability::Sync);
+        let (generation, heads) = (turn.generation, loaded.heads.into_iter().collect());
         let (rows, hints) = (self.backend.rows()?, Arc::clone(&self.hints));
         let published = Arc::new(Published { generation, heads, rows, hints });
         let mut state = lock(&self.state);
         match &applied {
             Ok(()) => {
-                state.clock.leased(lease, &anchor);
+                state.clock.leased(lease.until, &lease.anchor);
                 state.phase = Phase::Open(published);
             }
             Err(error) => {

@@ -29,7 +29,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-pub use backend::{Backend, Durability, Held, Rest, Rows, Visit, Writes};
+pub use backend::{
+    Backend, Changes, Durability, Held, Lease, Loaded, NewHeads, Rest, Rows, Visit, Writes,
+};
 pub use space::FreeBytes;
 
 use crate::clock::{Clock, SystemWall, Wall};

@@ -1,13 +1,12 @@
 //! The [`Store`] contract, on a [`Local`].
 
-use super::backend::{Backend, Durability, Writes};
-use super::group::Tallies;
-use super::group::settle;
+use super::backend::{Backend, Changes, Durability, Lease, NewHeads};
+use super::group::{Tallies, settle};
 use super::reader::Reader;
-use super::system::{self, Heads, SYSTEM, physical};
+use super::system::{SYSTEM, physical};
 use super::tidy::Sight;
 use super::{Local, Phase, Shared, State, Turn, committer, lock};
-use crate::clock::{LeaseNeeded, Reading, Refused, Step};
+use crate::clock::{LeaseNeeded, Reading, Refused, Step, TestClock};
 use crate::plan::fingerprint;
 use crate::{
     Bucket, Cleared, Direction, Emptied, Error, Figures, Job, KeyRange, Result, Second, Snapshot,
@@ -37,17 +36,15 @@ impl<B: Backend> Store for Local<B> {
             for (key, _) in &pairs {
                 reader.hints().records.written(fingerprint(bucket, key), generation);
             }
-            let removed = pairs.iter().map(|(key, _)| (physical(bucket, key), None)).collect();
-            Ok(Alone { writes: removed, forgets: false })
+            let writes = pairs.iter().map(|(key, _)| (physical(bucket, key), None)).collect();
+            Ok(Changes { writes, ..Changes::default() })
         })?;
         Ok(Cleared { removed, next })
     }
 
     fn forget(&self, bucket: Bucket) -> Result<()> {
         let forgotten = self.shared.write_alone(bucket, |_, _| {
-            let mut writes = Writes::new();
-            system::delete_head(&mut writes, bucket);
-            Ok(Alone { writes, forgets: true })
+            Ok(Changes { heads: [(bucket, None)].into(), ..Changes::default() })
         });
         forgotten.map(|_| ())
     }
@@ -213,37 +210,37 @@ impl<B: Backend> Shared<B> {
             }
             clock.next_lease()
         };
-        self.write_lease(&mut turn, lease, Writes::new())
+        self.write_lease(&mut turn, lease, None)
     }
 
-    /// Makes `lease` durable, and `writes` with it.
+    /// Makes a lease durable, and with it what was done to the test clock.
     fn write_lease(
         &self,
         turn: &mut Turn<B::Rows>,
-        lease: Second,
-        mut writes: Writes,
+        until: Second,
+        test_clock: Option<TestClock>,
     ) -> Result<()> {
-        let anchor = {
+        let lease = {
             let mut state = lock(&self.state);
             state.published()?;
-            state.clock.anchor()
+            Lease { until, anchor: state.clock.anchor() }
         };
-        system::put_lease(&mut writes, lease, &anchor);
-        if let Err(error) = self.backend.apply(writes, Durability::Sync) {
+        let changes = Changes { lease: Some(lease), test_clock, ..Changes::default() };
+        if let Err(error) = self.backend.apply(changes, Durability::Sync) {
             self.failed(turn, error.clone());
             return Err(error);
         }
         self.queue.synced();
-        lock(&self.state).clock.leased(lease, &anchor);
+        lock(&self.state).clock.leased(until, &lease.anchor);
         Ok(())
     }
 
     /// Writes something that is no commit, and publishes it. Returns how many
-    /// rows it wrote.
+    /// rows it wrote; without rows and heads it does nothing.
     fn write_alone(
         &self,
         bucket: Bucket,
-        draw: impl FnOnce(&Reader<B::Rows>, u64) -> Result<Alone>,
+        draw: impl FnOnce(&Reader<B::Rows>, u64) -> Result<Changes>,
     ) -> Result<usize> {
         if bucket == SYSTEM {
             return Err(reserved());
@@ -257,18 +254,15 @@ impl<B: Backend> Shared<B> {
         turn.tallies = Tallies::default();
         let generation = turn.generation;
         let published = lock(&self.state).published()?;
-        let Alone { writes, forgets } = draw(&Reader { published, now: 0 }, generation)?;
-        let count = writes.len();
-        if count == 0 {
+        let changes = draw(&Reader { published, now: 0 }, generation)?;
+        let (count, heads) = (changes.writes.len(), changes.heads.clone());
+        if count == 0 && heads.is_empty() {
             return Ok(0);
         }
-        self.hints.compare(generation, &writes);
+        self.hints.compare(generation, &changes.writes);
         let prepared = self.backend.prepare();
-        let applied = prepared.and_then(|()| self.backend.apply(writes, self.options.durability));
-        let outcome = applied.and_then(|()| {
-            let heads = |heads: Heads| if forgets { heads.remove(&bucket) } else { heads };
-            self.publish(generation, heads)
-        });
+        let applied = prepared.and_then(|()| self.backend.apply(changes, self.options.durability));
+        let outcome = applied.and_then(|()| self.publish(generation, heads));
         outcome.inspect_err(|error| self.failed(&mut turn, error.clone())).map(|()| count)
     }
 
@@ -293,10 +287,10 @@ impl<B: Backend> Shared<B> {
         {
             let mut turn = lock(&self.turn);
             let lease = lock(&self.state).clock.next_lease();
-            self.write_lease(&mut turn, lease, Writes::new())?;
+            self.write_lease(&mut turn, lease, None)?;
             if turn.group.is_none() {
                 turn.generation += 1;
-                self.publish(turn.generation, |heads| heads)?;
+                self.publish(turn.generation, NewHeads::new())?;
             }
         }
         self.backend.release()
@@ -319,11 +313,8 @@ impl<B: Backend> Shared<B> {
             (is_moved || step == Step::Accept).then(|| (test, is_moved, clock.lease_after(test)))
         };
         if let Some((test, is_moved, lease)) = change {
-            let mut writes = Writes::new();
-            if is_moved {
-                system::put_test_clock(&mut writes, test);
-            }
-            self.write_lease(&mut turn, lease, writes).map_err(Refused::Storage)?;
+            let moved = is_moved.then_some(test);
+            self.write_lease(&mut turn, lease, moved).map_err(Refused::Storage)?;
             lock(&self.state).clock.moved(test);
         }
         drop(turn);
@@ -342,7 +333,7 @@ impl<B: Backend> Shared<B> {
         let mut turn = lock(&self.turn);
         let due = lock(&self.state).clock.lease_due();
         match due {
-            Some(lease) => self.write_lease(&mut turn, lease, Writes::new()),
+            Some(lease) => self.write_lease(&mut turn, lease, None),
             None if self.options.durability == Durability::Relaxed => {
                 let synced = self.backend.sync();
                 synced.inspect_err(|error| self.failed(&mut turn, error.clone()))
@@ -367,17 +358,10 @@ impl<B: Backend> Shared<B> {
             state.clock.abandoned();
             state.clock.stop()
         };
-        let leased = self.write_lease(&mut turn, floor, Writes::new());
+        let leased = self.write_lease(&mut turn, floor, None);
         lock(&self.state).phase = Phase::Closed;
         leased.and(self.backend.close())
     }
-}
-
-/// A write that is no commit.
-struct Alone {
-    writes: Writes,
-    /// Whether the bucket's head goes.
-    forgets: bool,
 }
 
 fn reserved() -> Error {

@@ -1,4 +1,4 @@
-//! What a store writes about itself, in a bucket of its own:
+//! What a store writes about itself, as rows in a bucket of their own:
 //!
 //! ```text
 //! head   <bucket:8>   lsn:8 ts:8 state
@@ -9,6 +9,7 @@
 //! \xFF                kept for the backend: see `embedded/journal.rs`
 //! ```
 //!
+//! This is for backends that keep nothing but rows.
 //! Numbers are big-endian, so byte order is number order.
 
 use std::hash::{BuildHasherDefault, Hasher};
@@ -16,7 +17,7 @@ use std::ops::ControlFlow;
 
 use bytes::Bytes;
 
-use super::backend::{Rows, Writes};
+use super::backend::{Changes, Lease, Loaded, Rows, Writes};
 use crate::clock::{Anchor, Doubt, Look, TestClock};
 use crate::{Bucket, Direction, Error, Head, Result, Second};
 
@@ -70,52 +71,55 @@ pub(super) fn split(physical: &[u8]) -> Option<(Bucket, &[u8])> {
     Some((Bucket(u64::from_be_bytes(*bucket)), key))
 }
 
-/// Everything a store wrote about itself.
-#[derive(Default)]
-pub(super) struct Loaded {
-    pub(super) heads: Heads,
-    pub(super) lease: Second,
-    pub(super) anchor: Anchor,
-    pub(super) test: Option<TestClock>,
-    pub(super) opened: u32,
+impl Changes {
+    /// All of it as rows.
+    pub fn into_rows(self) -> Writes {
+        let Changes { writes: mut rows, heads, lease, test_clock, opened } = self;
+        for (bucket, head) in heads {
+            rows.insert(head_key(bucket), head.as_ref().map(head_row));
+        }
+        let mut put = |key: &[u8], row: Bytes| rows.insert(physical(SYSTEM, key), Some(row));
+        if let Some(Lease { until, anchor }) = lease {
+            put(LEASE, Bytes::copy_from_slice(&until.to_be_bytes()));
+            put(ANCHOR, anchor_row(&anchor));
+        }
+        if let Some(test) = test_clock {
+            put(TEST_CLOCK, test_clock_row(test));
+        }
+        if let Some(opened) = opened {
+            put(OPENED, Bytes::copy_from_slice(&opened.to_be_bytes()));
+        }
+        rows
+    }
 }
 
-/// Reads the system rows; all are absent in a new store.
-pub(super) fn load(rows: &impl Rows) -> Result<Loaded> {
-    let get = |key: &[u8]| rows.get(&physical(SYSTEM, key));
-    let mut loaded = Loaded { heads: heads(rows)?, ..Loaded::default() };
-    if let Some(row) = get(LEASE)? {
-        loaded.lease = Second::from_be_bytes(fixed(&row, "lease")?);
+impl Loaded {
+    /// What [`Changes::into_rows`] has left among `rows`.
+    pub fn from_rows(rows: &impl Rows) -> Result<Loaded> {
+        let get = |key: &[u8]| rows.get(&physical(SYSTEM, key));
+        let mut loaded = Loaded { heads: heads(rows)?, ..Loaded::default() };
+        if let Some(row) = get(LEASE)? {
+            loaded.lease.until = Second::from_be_bytes(fixed(&row, "lease")?);
+        }
+        if let Some(row) = get(ANCHOR)? {
+            loaded.lease.anchor = read_anchor(&row)?;
+        }
+        if let Some(row) = get(TEST_CLOCK)? {
+            loaded.test_clock = Some(read_test_clock(&row)?);
+        }
+        if let Some(row) = get(OPENED)? {
+            loaded.opened = u32::from_be_bytes(fixed(&row, "open counter")?);
+        }
+        Ok(loaded)
     }
-    if let Some(row) = get(ANCHOR)? {
-        loaded.anchor = read_anchor(&row)?;
-    }
-    if let Some(row) = get(TEST_CLOCK)? {
-        loaded.test = Some(read_test_clock(&row)?);
-    }
-    if let Some(row) = get(OPENED)? {
-        loaded.opened = u32::from_be_bytes(fixed(&row, "open counter")?);
-    }
-    Ok(loaded)
 }
 
-pub(super) fn put_head(writes: &mut Writes, bucket: Bucket, head: &Head) {
+fn head_row(head: &Head) -> Bytes {
     let mut row = Vec::with_capacity(16 + head.state.len());
     row.extend_from_slice(&head.lsn.to_be_bytes());
     row.extend_from_slice(&head.ts.to_be_bytes());
     row.extend_from_slice(&head.state);
-    writes.insert(head_key(bucket), Some(row.into()));
-}
-
-pub(super) fn delete_head(writes: &mut Writes, bucket: Bucket) {
-    writes.insert(head_key(bucket), None);
-}
-
-/// A lease is never without what measures the clock that it was made by.
-pub(super) fn put_lease(writes: &mut Writes, lease: Second, anchor: &Anchor) {
-    let row = Bytes::copy_from_slice(&lease.to_be_bytes());
-    writes.insert(physical(SYSTEM, LEASE), Some(row));
-    writes.insert(physical(SYSTEM, ANCHOR), Some(anchor_row(anchor)));
+    row.into()
 }
 
 /// `flags:1 boot id:16 good wall:8 boot:8 last wall:8 boot:8 accepted:8`; what is
@@ -155,16 +159,11 @@ fn read_anchor(row: &[u8]) -> Result<Anchor> {
     })
 }
 
-pub(super) fn put_opened(writes: &mut Writes, opened: u32) {
-    let row = Bytes::copy_from_slice(&opened.to_be_bytes());
-    writes.insert(physical(SYSTEM, OPENED), Some(row));
-}
-
-pub(super) fn put_test_clock(writes: &mut Writes, test: TestClock) {
+fn test_clock_row(test: TestClock) -> Bytes {
     let mut row = test.offset.to_be_bytes().to_vec();
     row.push(u8::from(test.frozen.is_some()));
     row.extend_from_slice(&test.frozen.unwrap_or(0).to_be_bytes());
-    writes.insert(physical(SYSTEM, TEST_CLOCK), Some(row.into()));
+    row.into()
 }
 
 fn read_test_clock(row: &[u8]) -> Result<TestClock> {
@@ -181,15 +180,15 @@ fn head_key(bucket: Bucket) -> Vec<u8> {
     key
 }
 
-fn heads(rows: &impl Rows) -> Result<Heads> {
+fn heads(rows: &impl Rows) -> Result<Vec<(Bucket, Head)>> {
     let start = head_key(Bucket(0));
     let mut end = head_key(Bucket(u64::MAX));
     end.push(0);
-    let mut heads = Heads::default();
+    let mut heads = Vec::new();
     let mut outcome = Ok(());
     rows.scan(&start, &end, Direction::Forward, &mut |key, row| match read_head(&key, &row) {
-        Ok((bucket, head)) => {
-            heads.insert_mut(bucket, head);
+        Ok(head) => {
+            heads.push(head);
             ControlFlow::Continue(())
         }
         Err(error) => {
@@ -215,4 +214,60 @@ fn read_head(key: &Bytes, row: &Bytes) -> Result<(Bucket, Head)> {
 
 fn fixed<const N: usize>(row: &[u8], what: &str) -> Result<[u8; N]> {
     row.try_into().map_err(|_| Error::Corrupt(format!("the row of the {what}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Backend, Durability, Memory};
+
+    /// The rows are on disks; who changes one changes the format.
+    #[test]
+    fn the_rows_are_as_they_always_were() {
+        let head = Head { lsn: 2, ts: 3, state: Bytes::from_static(b"s") };
+        let look = |wall, boot| Some(Look { wall, boot });
+        let doubt = Doubt { jump: false, purge: true };
+        let anchor =
+            Anchor { boot_id: Some(4), good: look(5, 6), last: look(7, 8), doubt, accepted: 9 };
+        let changes = Changes {
+            writes: [(b"row".to_vec(), None)].into(),
+            heads: [(Bucket(1), Some(head.clone())), (Bucket(2), None)].into(),
+            lease: Some(Lease { until: 10, anchor }),
+            test_clock: Some(TestClock { offset: -1, frozen: Some(11) }),
+            opened: Some(12),
+        };
+        let shown = |bytes: &[u8]| bytes.escape_ascii().to_string().replace("\\x00", ".");
+        let system = |key: &str| format!("{}{key}", "\\xff".repeat(8));
+        let rows: Vec<_> = changes.clone().into_rows().into_iter().collect();
+        let rows = rows.iter().map(|(key, row)| (shown(key), row.as_deref().map(shown)));
+        let expected = [
+            ("row".to_owned(), None),
+            (
+                system("clock anchor"),
+                Some(
+                    [
+                        r"\x17",
+                        &".".repeat(15),
+                        r"\x04.......\x05.......\x06.......\x07",
+                        ".......\\x08.......\\t",
+                    ]
+                    .concat(),
+                ),
+            ),
+            (system("clock lease"), Some(r".......\n".to_owned())),
+            (system("clock test"), Some([&r"\xff".repeat(8), r"\x01.......\x0b"].concat())),
+            (system(r"head.......\x01"), Some(r".......\x02.......\x03s".to_owned())),
+            (system(r"head.......\x02"), None),
+            (system("opened"), Some(r"...\x0c".to_owned())),
+        ];
+        assert_eq!(rows.collect::<Vec<_>>(), expected);
+
+        let memory = Memory::default();
+        memory.apply(changes, Durability::Sync).unwrap();
+        let loaded = memory.load().unwrap();
+        assert_eq!(loaded.heads, [(Bucket(1), head)]);
+        assert_eq!(loaded.lease, Lease { until: 10, anchor });
+        assert_eq!(loaded.test_clock, Some(TestClock { offset: -1, frozen: Some(11) }));
+        assert_eq!(loaded.opened, 12);
+    }
 }
