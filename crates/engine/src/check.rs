@@ -204,7 +204,7 @@ fn recount_one(shared: &Shared, pick: u64, mut rest: impl FnMut() -> bool) -> Re
     let Some(bucket) = place.and_then(|place| buckets.get(place).copied()) else {
         return Ok(Recount::LeftOut);
     };
-    let written = || shared.store.written_bytes();
+    let written = || shared.store.hints().written_bytes();
     let most = written().saturating_add(OVERTAKEN_BYTES);
     let mut goes_on = || match (rest(), written() <= most) {
         (true, true) => None,

@@ -145,7 +145,8 @@ impl<'a> InOrder<'a> {
     fn fetch_items(&mut self, chunk: usize, count: Count<'_>) -> Result<bool> {
         let Course::Items(scope, barren) = &mut self.course else { return Ok(false) };
         let range = keys::items_from(self.from);
-        let pairs = self.opened.snapshot.scan_alive(self.bucket, &range, Direction::Forward, chunk);
+        let pairs =
+            self.opened.snapshot.hints().scan_alive(self.bucket, &range, Direction::Forward, chunk);
         let pairs = pairs.map_err(storage_failed)?;
         let last = pairs.last().and_then(|(key, _)| keys::item_number(key));
         let Some(last) = last else { return Ok(false) };

@@ -350,7 +350,7 @@ fn tell_emptied(purge: &Purge, bucket: Bucket, runs: &Runs, more: bool) {
     let emptied = all.emptied();
     gathered.remove(&bucket);
     drop(gathered);
-    purge.shared.store.emptied(bucket, &emptied);
+    purge.shared.store.hints().emptied(bucket, &emptied);
 }
 
 /// Removes everything that is due, at once, also what is paused or held.

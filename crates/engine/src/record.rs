@@ -21,7 +21,7 @@ use bytes::{Buf, BufMut, Bytes};
 use dayfly_model::Timestamp;
 use dayfly_model::rid::ItemRid;
 use dayfly_model::ttl::Life;
-use dayfly_storage::{Bucket, Error, Result, Snapshot, View};
+use dayfly_storage::{Bucket, Error, Mark, Result, Snapshot, View};
 
 use crate::catalog::Container;
 use crate::deleted::DeletedPartition;
@@ -45,15 +45,11 @@ const ONE_PIECE_BYTES: usize = 16 * 1024;
 pub(crate) const SYSTEM_BYTES: usize = 195;
 
 /// Whether `version` is still the newest of its item. Known without a read if `view` is
-/// the snapshot of the generation `looked`, in which it was, or if its row in the feed was
-/// not written since; else that row is read.
-pub(crate) fn is_newest(view: &View<'_>, looked: u64, version: u64) -> Result<bool> {
+/// the snapshot `looked`, in which it was, or if its row in the feed was not written since;
+/// else that row is read.
+pub(crate) fn is_newest(view: &View<'_>, looked: Mark, version: u64) -> Result<bool> {
     let row = keys::feed(version);
-    if view.generation() == looked || !view.may_differ(&row, looked) {
-        view.rests_on(&row);
-        return Ok(true);
-    }
-    Ok(view.get(&row)?.is_some())
+    Ok(view.is_as_in(looked, &row) || view.get(&row)?.is_some())
 }
 
 /// A stored item.

@@ -20,6 +20,7 @@
 
 pub mod clock;
 mod embedded;
+mod hints;
 mod local;
 mod memory;
 mod plan;
@@ -29,6 +30,7 @@ pub mod tally;
 use bytes::Bytes;
 
 pub use embedded::{Embedded, EmbeddedOptions};
+pub use hints::{Emptied, ReadHints, StoreHints};
 pub use local::{
     Backend, Changes, Durability, FreeBytes, Held, Lease, Loaded, Local, LocalOptions, NewHeads,
     Rest, Rows, Visit, Writes,
@@ -110,6 +112,10 @@ pub fn after(key: &[u8]) -> Vec<u8> {
 /// A key and its value.
 pub type Pair = (Bytes, Bytes);
 
+/// Names what one snapshot shows. The default one is older than all others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mark(u64);
+
 /// Everything published at one instant, and the time that belongs to it.
 pub trait Snapshot: Send + Sync {
     /// The time of this snapshot: not less than the `ts` of any head in it.
@@ -127,17 +133,6 @@ pub trait Snapshot: Send + Sync {
         keys.iter().map(|key| self.get(bucket, key)).collect()
     }
 
-    /// The value under `key`, for what nobody is going to ask for again.
-    fn get_once(&self, bucket: Bucket, key: &[u8]) -> Result<Option<Bytes>> {
-        self.get(bucket, key)
-    }
-
-    /// Whether `key` may have another value here than in the snapshot of an
-    /// earlier generation. May be wrong only in saying so.
-    fn may_differ(&self, _bucket: Bucket, _key: &[u8], _since: u64) -> bool {
-        true
-    }
-
     /// At most `limit` pairs of `range`, in order.
     fn scan(
         &self,
@@ -147,24 +142,11 @@ pub trait Snapshot: Send + Sync {
         limit: usize,
     ) -> Result<Vec<Pair>>;
 
-    /// The same, but what is in a range that is [barren](Snapshot::barren) may be
-    /// left out.
-    fn scan_alive(
-        &self,
-        bucket: Bucket,
-        range: &KeyRange,
-        direction: Direction,
-        limit: usize,
-    ) -> Result<Vec<Pair>> {
-        self.scan(bucket, range, direction, limit)
-    }
+    /// What this is a snapshot of; what a draft was made from.
+    fn mark(&self) -> Mark;
 
-    /// Says that nothing in this range is alive, at the time of this snapshot, and
-    /// that what is there now never will be.
-    fn barren(&self, _bucket: Bucket, _range: &KeyRange) {}
-
-    /// Grows with every published group; what a draft was made from.
-    fn generation(&self) -> u64;
+    /// The same snapshot, for those who know more about their rows.
+    fn hints(&self) -> &dyn ReadHints;
 }
 
 /// A place that keeps bytes.
@@ -185,23 +167,11 @@ pub trait Store: Send + Sync {
     /// All buckets with a head, in order.
     fn buckets(&self) -> Vec<Bucket>;
 
-    /// Removes tombstones and what was overwritten. Long.
-    fn compact(&self) -> Result<()>;
-
-    /// Much was deleted here. A store whose scans step over what was deleted
-    /// finds out what is empty now, so that they do not. Changes nothing else.
-    fn emptied(&self, bucket: Bucket, emptied: &[Emptied]);
-
     /// Whether writes are taken just now.
     fn writable(&self) -> Result<()>;
 
     /// What the store has done and holds.
     fn figures(&self) -> Figures;
-
-    /// How many bytes were written since the start. What is written while a
-    /// snapshot is open may stay in memory until it is closed, so whoever keeps
-    /// one open for long looks at this.
-    fn written_bytes(&self) -> u64;
 
     /// The clock, as it stands.
     fn clock(&self) -> Result<clock::Reading>;
@@ -220,16 +190,9 @@ pub trait Store: Send + Sync {
     /// Stops the committer after the waiting writes, and leaves the folder so
     /// that opening it is quick. Writes after this answer [`Error::Unavailable`].
     fn close(&self) -> Result<()>;
-}
 
-/// Where much was deleted, in the order of keys.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Emptied {
-    /// From the first key that was deleted to where it is of no more interest
-    /// whether there is anything.
-    pub range: KeyRange,
-    /// All that was deleted is before this key.
-    pub deleted: Vec<u8>,
+    /// The same store, for those who know more about its rows.
+    fn hints(&self) -> &dyn StoreHints;
 }
 
 /// How far a range was cleared.

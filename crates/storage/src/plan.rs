@@ -28,7 +28,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::tally::{Addition, Change, Tally};
-use crate::{Bucket, Direction, Error, Head, KeyRange, Pair, Result, Second, Snapshot, Store};
+use crate::{
+    Bucket, Direction, Error, Head, KeyRange, Mark, Pair, Result, Second, Snapshot, Store,
+};
 
 /// A write: pure, and run as often as the committer needs.
 pub trait Plan: Send + 'static {
@@ -245,21 +247,15 @@ impl<'a> View<'a> {
         self.snapshot.get(self.bucket, key)
     }
 
-    /// Notes that the draft rests on `key`, whose value was read by other means:
-    /// from the same snapshot, or from one in which it was the same.
-    pub fn rests_on(&self, key: &[u8]) {
-        self.reads.borrow_mut().keys.push(fingerprint(self.bucket, key));
-    }
-
-    /// Whether `key` may have another value here than in the snapshot of an
-    /// earlier generation.
-    pub fn may_differ(&self, key: &[u8], since: u64) -> bool {
-        self.snapshot.may_differ(self.bucket, key, since)
-    }
-
-    /// Which snapshot this is a view of.
-    pub fn generation(&self) -> u64 {
-        self.snapshot.generation()
+    /// Whether `key` has, for certain, the value that it had in an earlier snapshot.
+    /// Then the draft rests on it, as if it had been read here.
+    pub fn is_as_in(&self, since: Mark, key: &[u8]) -> bool {
+        let is_same = self.snapshot.mark() == since
+            || !self.snapshot.hints().may_differ(self.bucket, key, since);
+        if is_same {
+            self.reads.borrow_mut().keys.push(fingerprint(self.bucket, key));
+        }
+        is_same
     }
 
     /// At most `limit` pairs of `range`. The draft then holds only while the
@@ -422,7 +418,7 @@ fn draft<P: Plan>(
     let view = View::new(snapshot, bucket);
     let Draft { valid_before, rows, write } = plan.draft(&view)?;
     let basis = Basis {
-        generation: snapshot.generation(),
+        generation: snapshot.mark().0,
         lsn: view.head.lsn,
         state: view.head.state.clone(),
         valid_before,

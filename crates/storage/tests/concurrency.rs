@@ -125,7 +125,7 @@ fn a_key_that_moves_is_always_found() {
             let (range, deleted) = (KeyRange::prefix(b"key"), b"key 5".to_vec());
             while !done.load(Ordering::SeqCst) {
                 let emptied = Emptied { range: range.clone(), deleted: deleted.clone() };
-                store.emptied(HERE, &[emptied]);
+                store.hints().emptied(HERE, &[emptied]);
             }
         });
         let reader = scope.spawn(|| {

@@ -271,7 +271,7 @@ fn a_held_jump_is_not_stored() {
         wall.jump(1_000_000);
         for _ in 0..10 {
             put(&store, HERE, "a", "1").unwrap();
-            store.compact().unwrap();
+            store.hints().compact().unwrap();
             wall.pass(1);
             store.tick().unwrap();
         }
@@ -385,13 +385,13 @@ fn compaction_gives_back_what_was_deleted() {
     for n in 0..200_u32 {
         put(&store, HERE, &format!("key {n}"), &noise(n, 4000)).unwrap();
     }
-    store.compact().unwrap();
+    store.hints().compact().unwrap();
     let tables = || tables_bytes(&folder.path().join("fjall/keyspaces/1/tables"));
     let before = tables();
     for n in 1..200 {
         submit(&store, HERE, &deletes(&format!("key {n}"))).wait().unwrap();
     }
-    store.compact().unwrap();
+    store.hints().compact().unwrap();
     assert!(tables() < before / 4, "{} of {before} bytes are left", tables());
     assert_eq!(dump(&store)[0].2.len(), 1);
 }
@@ -406,7 +406,7 @@ fn scans_over_many_deletes_ask_for_a_compaction() {
         submit(&store, HERE, &Change { writes, ..Change::default() }).wait().unwrap();
     };
     all(Some("a value"));
-    store.compact().unwrap();
+    store.hints().compact().unwrap();
     assert!(!store.tidy_up().unwrap(), "nothing was deleted");
     all(None);
     put(&store, HERE, "key 070000", "the last").unwrap();
@@ -441,7 +441,7 @@ fn deletes_that_no_step_meets_wait_until_it_is_quiet() {
     // The last level is large enough for one above it.
     let writes = (0..2000).map(|n| (format!("a {n}"), Some(noise(n, 4000)))).collect();
     submit(&store, HERE, &Change { writes, ..Change::default() }).wait().unwrap();
-    store.compact().unwrap();
+    store.hints().compact().unwrap();
     // These are before all that, and fill tables of their own: most come to the last
     // level as they are.
     for half in 0..2 {

@@ -105,7 +105,7 @@ fn a_full_disk_refuses_growth_and_deletes_make_room_again() {
     // The engine may still be giving room back, and then it is full no more. With
     // nothing left to give, it is as full as somebody else makes it.
     std::fs::remove_file(others).unwrap();
-    store.compact().unwrap();
+    store.hints().compact().unwrap();
     disk.crowd(&store, 12 * MIB);
     assert_eq!(store.writable(), Err(Error::Full));
     check(&store, kept);
@@ -114,7 +114,7 @@ fn a_full_disk_refuses_growth_and_deletes_make_room_again() {
     for n in 10..kept {
         submit(&store, HERE, &deletes(&format!("key {n}"))).wait().unwrap();
     }
-    store.compact().unwrap();
+    store.hints().compact().unwrap();
     assert_eq!(store.writable(), Ok(()));
     assert_eq!(put(&store, HERE, "more", "1").unwrap().lsn, (kept + kept - 10 + 1) as u64);
     check(&store, 10);

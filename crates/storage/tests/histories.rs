@@ -135,7 +135,7 @@ impl Pair {
             34 => self.same(|store| store.tick()),
             35 => self.reopen(false),
             36 => self.reopen(true),
-            37 => self.same(|store| store.compact()),
+            37 => self.same(|store| store.hints().compact()),
             38 => self.forget(),
             _ => self.compare(),
         }
@@ -272,7 +272,7 @@ impl Pair {
         let (bucket, range) = (Bucket(self.random.below(3)), self.range());
         let deleted = self.key().into();
         self.same(|store| {
-            store.emptied(
+            store.hints().emptied(
                 bucket,
                 &[Emptied { range: range.clone(), deleted: Vec::clone(&deleted) }],
             );

@@ -299,7 +299,7 @@ fn what_the_engine_does_with_its_files_is_no_fault() {
         }
         if round % 3 == 1 {
             store.clear(HERE, &KeyRange::prefix(b"key 1"), 100).unwrap();
-            store.compact().unwrap();
+            store.hints().compact().unwrap();
         }
         shown = dump(&store);
         let journals = files(&folder.path().join("fjall"));

@@ -104,7 +104,7 @@ pub(super) fn fill_with(folder: &Path, filling: &Filling<'_>) -> Result<()> {
         waiting.push_back(engine.run(create(&(filling.item)(number))?));
     }
     waiting.into_iter().try_for_each(done)?;
-    store.compact().map_err(failed("compacting"))?;
+    store.hints().compact().map_err(failed("compacting"))?;
     engine.close().map_err(failed("closing"))
 }
 

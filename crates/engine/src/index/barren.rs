@@ -52,7 +52,7 @@ impl<'a> Barren<'a> {
         if let Some(passed) = self.passed.take()
             && rows >= self.rows_min
         {
-            self.snapshot.barren(self.bucket, &passed);
+            self.snapshot.hints().barren(self.bucket, &passed);
         }
     }
 }

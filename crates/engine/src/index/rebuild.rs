@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use dayfly_storage::{
-    Batch, Bucket, Direction, Draft, Error, Plan, Result, Room, Snapshot, Store, Urgency, View,
-    commit_on,
+    Batch, Bucket, Direction, Draft, Error, Mark, Plan, Result, Room, Snapshot, Store, Urgency,
+    View, commit_on,
 };
 
 use super::policies::{Index, Policies};
@@ -146,7 +146,7 @@ fn look(
         index: Arc::clone(index),
         bucket,
         items: Arc::default(),
-        generation: snapshot.generation(),
+        mark: snapshot.mark(),
         from,
         to: policies.until(),
         urgency: size.urgency,
@@ -214,7 +214,7 @@ struct RebuildUnit {
     bucket: Bucket,
     items: Arc<Vec<Item>>,
     /// The snapshot they were found in.
-    generation: u64,
+    mark: Mark,
     from: u64,
     to: u64,
     urgency: Urgency,
@@ -238,7 +238,7 @@ impl Plan for RebuildUnit {
         }
         let mut changes = Vec::new();
         for (place, item) in self.items.iter().enumerate() {
-            if record::is_newest(view, self.generation, item.record.version)? {
+            if record::is_newest(view, self.mark, item.record.version)? {
                 let (before, after) = item.indexed(&policies, self.from)?;
                 changes.push((place, Difference::new(before, after)));
             }

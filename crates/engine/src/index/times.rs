@@ -206,7 +206,7 @@ impl<'a> Times<'a> {
         if range.start >= range.end {
             return Ok(Vec::new());
         }
-        let pairs = self.snapshot.scan_alive(self.bucket, range, self.direction, limit)?;
+        let pairs = self.snapshot.hints().scan_alive(self.bucket, range, self.direction, limit)?;
         pairs.iter().map(|(key, row)| FeedRow::decode(key, row)).collect()
     }
 

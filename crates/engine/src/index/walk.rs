@@ -151,7 +151,8 @@ impl<'a> Entries<'a> {
         if let Some(times) = &mut self.times {
             return times.page(limit, &mut self.looked);
         }
-        let pairs = self.snapshot.scan_alive(self.bucket, &self.range, self.direction, limit)?;
+        let pairs =
+            self.snapshot.hints().scan_alive(self.bucket, &self.range, self.direction, limit)?;
         let Some((last, _)) = pairs.last() else { return Ok(None) };
         self.passed = keys::entry_owner(last);
         let before = self.range.clone();

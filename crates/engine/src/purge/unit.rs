@@ -15,8 +15,8 @@ use dayfly_model::ttl::{ContainerTtl, Life, Policy};
 use dayfly_model::{Timestamp, charge};
 use dayfly_storage::tally::Change;
 use dayfly_storage::{
-    Batch, Bucket, Direction, Draft, Error, Plan, Result, Room, Second, Snapshot, Stamp, Urgency,
-    View,
+    Batch, Bucket, Direction, Draft, Error, Mark, Plan, Result, Room, Second, Snapshot, Stamp,
+    Urgency, View,
 };
 
 use super::pacer::Pace;
@@ -82,7 +82,7 @@ pub(super) struct Unit {
     bucket: Bucket,
     candidates: Arc<Vec<Candidate>>,
     /// The snapshot they were found in.
-    generation: u64,
+    mark: Mark,
     from: Cursor,
     to: Cursor,
     /// The partition that was deleted, if they are of one.
@@ -223,10 +223,10 @@ pub(super) fn look(
     }
     let (bytes_max, urgency) = (pace.bytes(), pace.urgency);
     read_items(snapshot, bucket, index, bytes_max, &mut candidates)?;
-    let (candidates, generation) = (Arc::new(candidates), snapshot.generation());
+    let (candidates, mark) = (Arc::new(candidates), snapshot.mark());
     let index = Arc::clone(index);
     let sweep = None;
-    let unit = Unit { index, bucket, candidates, generation, from, to, sweep, bytes_max, urgency };
+    let unit = Unit { index, bucket, candidates, mark, from, to, sweep, bytes_max, urgency };
     Ok(Look::Due { unit, more, next })
 }
 
@@ -261,7 +261,7 @@ fn sweep(
         index: Arc::clone(index),
         bucket,
         candidates: Arc::new(candidates),
-        generation: snapshot.generation(),
+        mark: snapshot.mark(),
         to: from.clone(),
         from,
         sweep: Some(Sweep { deleted, is_last }),
@@ -282,7 +282,7 @@ fn read_items(
     let get = |key: &[u8]| snapshot.get(bucket, key);
     let policies = index.policies(bucket, &get)?;
     let done = policies.done(&get)?;
-    let item = |row: &FeedRow| snapshot.get_once(bucket, &keys::item(row.docno));
+    let item = |row: &FeedRow| snapshot.hints().get_once(bucket, &keys::item(row.docno));
     let mut bytes = 0;
     for candidate in candidates {
         if bytes >= bytes_max as u64 {
@@ -516,7 +516,7 @@ impl Plan for Unit {
             taken += 1;
             bytes += candidate.weight;
             let row = &candidate.row;
-            if record::is_newest(view, self.generation, row.version)? && liveness.is_dead(row) {
+            if record::is_newest(view, self.mark, row.version)? && liveness.is_dead(row) {
                 dead.push((place, candidate.indexed(view, &policies, done)?));
             }
         }
@@ -588,7 +588,7 @@ mod tests {
             index: Arc::default(),
             bucket: Bucket(256),
             candidates: Arc::new(candidates.into()),
-            generation: 1,
+            mark: Mark::default(),
             from: Cursor { feed: 2, due: None },
             to: Cursor { feed: 9, due: Some(b"x2".to_vec()) },
             sweep: None,

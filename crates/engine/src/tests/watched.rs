@@ -9,8 +9,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use dayfly_storage::clock::{PurgeHold, Reading, Refused, Step};
 use dayfly_storage::{
-    Basis, Batch, Bucket, Cleared, Direction, Emptied, Error, Figures, Head, Job, KeyRange, Local,
-    Memory, Pair, Result, Room, Second, Snapshot, Stamp, Store, Urgency, Weight,
+    Basis, Batch, Bucket, Cleared, Direction, Error, Figures, Head, Job, KeyRange, Local, Mark,
+    Memory, Pair, ReadHints, Result, Room, Second, Snapshot, Stamp, Store, StoreHints, Urgency,
+    Weight,
 };
 
 /// How long a test waits for what must come at once.
@@ -177,6 +178,16 @@ impl Snapshot for WatchedSnapshot {
         self.counted(self.inner.scan(bucket, range, direction, limit))
     }
 
+    fn mark(&self) -> Mark {
+        self.inner.mark()
+    }
+
+    fn hints(&self) -> &dyn ReadHints {
+        self
+    }
+}
+
+impl ReadHints for WatchedSnapshot {
     fn scan_alive(
         &self,
         bucket: Bucket,
@@ -184,15 +195,11 @@ impl Snapshot for WatchedSnapshot {
         direction: Direction,
         limit: usize,
     ) -> Result<Vec<Pair>> {
-        self.counted(self.inner.scan_alive(bucket, range, direction, limit))
+        self.counted(self.inner.hints().scan_alive(bucket, range, direction, limit))
     }
 
     fn barren(&self, bucket: Bucket, range: &KeyRange) {
-        self.inner.barren(bucket, range);
-    }
-
-    fn generation(&self) -> u64 {
-        self.inner.generation()
+        self.inner.hints().barren(bucket, range);
     }
 }
 
@@ -238,24 +245,12 @@ impl Store for Watched {
         self.inner.buckets()
     }
 
-    fn emptied(&self, bucket: Bucket, emptied: &[Emptied]) {
-        self.inner.emptied(bucket, emptied);
-    }
-
-    fn compact(&self) -> Result<()> {
-        self.inner.compact()
-    }
-
     fn writable(&self) -> Result<()> {
         self.inner.writable()
     }
 
     fn figures(&self) -> Figures {
         self.inner.figures()
-    }
-
-    fn written_bytes(&self) -> u64 {
-        self.inner.written_bytes()
     }
 
     fn clock(&self) -> Result<Reading> {
@@ -279,5 +274,9 @@ impl Store for Watched {
 
     fn close(&self) -> Result<()> {
         self.inner.close()
+    }
+
+    fn hints(&self) -> &dyn StoreHints {
+        self.inner.hints()
     }
 }

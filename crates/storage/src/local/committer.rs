@@ -76,7 +76,7 @@ impl<B: Backend> Shared<B> {
         while let Some((bucket, job)) = self.queue.pop(&group.load) {
             match job.room() {
                 Room::Grows if full => settle(job, Err(Error::Full)),
-                _ => group.add(bucket, job, &self.hints.records),
+                _ => group.add(bucket, job, &self.remembered.records),
             }
         }
         self.queue.leaves();
@@ -120,12 +120,12 @@ impl<B: Backend> Shared<B> {
             self.failed(turn, error.clone());
             return Some((jobs, Err(error)));
         }
-        self.hints.compare(generation, &writes);
+        self.remembered.compare(generation, &writes);
         let heads: NewHeads = heads.into_iter().map(|(at, head)| (at, Some(head))).collect();
         let changes = Changes { writes, heads: heads.clone(), ..Changes::default() };
         let outcome = self.write_group(changes, started).and_then(|()| {
             for (row, key) in &counted {
-                self.hints.keep(key, generation, row);
+                self.remembered.keep(key, generation, row);
             }
             self.publish(generation, heads)
         });
@@ -180,8 +180,8 @@ impl<B: Backend> Shared<B> {
                 None => _ = heads.remove_mut(&bucket),
             }
         }
-        let hints = Arc::clone(&self.hints);
-        let published = Arc::new(Published { generation, heads, rows, hints });
+        let remembered = Arc::clone(&self.remembered);
+        let published = Arc::new(Published { generation, heads, rows, remembered });
         let before = std::mem::replace(&mut state.phase, Phase::Open(published));
         state.clock.published();
         drop(state);
@@ -271,7 +271,7 @@ impl<B: Backend> Shared<B> {
         turn.opened = loaded.opened + 1;
         turn.generation += 1;
         turn.tallies = Tallies::default();
-        self.hints.forget(turn.generation);
+        self.remembered.forget(turn.generation);
         let latest = loaded.heads.iter().map(|(_, head)| head.ts).max().unwrap_or(0);
         let lease = {
             let clock = &mut lock(&self.state).clock;
@@ -283,8 +283,8 @@ impl<B: Backend> Shared<B> {
             Changes { lease: Some(lease), opened: Some(turn.opened), ..Changes::default() };
         let applied = self.backend.apply(opened, Durability::Sync);
         let (generation, heads) = (turn.generation, loaded.heads.into_iter().collect());
-        let (rows, hints) = (self.backend.rows()?, Arc::clone(&self.hints));
-        let published = Arc::new(Published { generation, heads, rows, hints });
+        let (rows, remembered) = (self.backend.rows()?, Arc::clone(&self.remembered));
+        let published = Arc::new(Published { generation, heads, rows, remembered });
         let mut state = lock(&self.state);
         match &applied {
             Ok(()) => {

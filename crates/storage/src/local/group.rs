@@ -17,8 +17,8 @@ use super::system::physical;
 use crate::plan::{Basis, fingerprint};
 use crate::tally::{Addition, Tally};
 use crate::{
-    Batch, Bucket, Direction, Error, Head, Job, KEY_BYTES_MAX, KeyRange, Pair, Result, Second,
-    Snapshot, Stamp, Weight,
+    Batch, Bucket, Direction, Error, Head, Job, KEY_BYTES_MAX, KeyRange, Mark, Pair, ReadHints,
+    Result, Second, Snapshot, Stamp, Weight,
 };
 
 /// How many jobs go into one group.
@@ -324,13 +324,6 @@ impl<R: Rows> Snapshot for Overlay<R> {
         }
     }
 
-    fn get_once(&self, bucket: Bucket, key: &[u8]) -> Result<Option<Bytes>> {
-        match self.writes.get(&physical(bucket, key)) {
-            Some(written) => Ok(written.clone()),
-            None => self.base.get_once(bucket, key),
-        }
-    }
-
     fn scan(
         &self,
         bucket: Bucket,
@@ -341,10 +334,17 @@ impl<R: Rows> Snapshot for Overlay<R> {
         self.base.merged(&self.writes, bucket, range, direction, limit)
     }
 
-    fn generation(&self) -> u64 {
-        self.generation
+    fn mark(&self) -> Mark {
+        Mark(self.generation)
+    }
+
+    fn hints(&self) -> &dyn ReadHints {
+        self
     }
 }
+
+/// A plan that is drafted in the committer does without them.
+impl<R: Rows> ReadHints for Overlay<R> {}
 
 /// Answers a job; whatever that sets off stays with the job.
 pub(super) fn settle(job: Box<dyn Job>, outcome: Result<()>) {

@@ -12,10 +12,13 @@ use super::merge::Merge;
 use super::records::Records;
 use super::system::{Heads, physical, split};
 use crate::plan::fingerprint;
-use crate::{Bucket, Direction, Head, KEY_BYTES_MAX, KeyRange, Pair, Result, Second, Snapshot};
+use crate::{
+    Bucket, Direction, Head, KEY_BYTES_MAX, KeyRange, Mark, Pair, ReadHints, Result, Second,
+    Snapshot,
+};
 
 /// What is known beside the rows, in memory, for all readers.
-pub(super) struct Hints {
+pub(super) struct Remembered {
     pub(super) records: Records,
     /// Where nothing is.
     pub(super) gaps: Gaps,
@@ -23,11 +26,11 @@ pub(super) struct Hints {
     barren: Gaps,
 }
 
-impl Hints {
-    pub(super) fn new(options: &LocalOptions) -> Hints {
+impl Remembered {
+    pub(super) fn new(options: &LocalOptions) -> Remembered {
         let [gaps, barren] = [Gaps::new(options.slow_scan), Gaps::new(options.slow_scan)];
         let records = Records::new(options.cache_bytes, options.slots_bytes);
-        Hints { records, gaps, barren }
+        Remembered { records, gaps, barren }
     }
 
     /// Before the writes of a generation are published.
@@ -57,7 +60,7 @@ pub(super) struct Published<R> {
     pub(super) generation: u64,
     pub(super) heads: Heads,
     pub(super) rows: R,
-    pub(super) hints: Arc<Hints>,
+    pub(super) remembered: Arc<Remembered>,
 }
 
 /// A snapshot: what is published, and the time that belongs to it.
@@ -89,7 +92,7 @@ impl<R: Rows> Reader<R> {
         merge: &mut Merge<'_>,
     ) -> Result<ControlFlow<()>> {
         let mut watch =
-            Stopwatch::new(&self.hints().gaps, part, self.published.generation, direction);
+            Stopwatch::new(&self.remembered().gaps, part, self.published.generation, direction);
         let flow = self.visit(part, direction, |key, value| {
             watch.met(&key);
             merge.older(key, value)
@@ -108,7 +111,7 @@ impl<R: Rows> Reader<R> {
         through: impl FnMut(&Stretch) -> Result<ControlFlow<()>>,
     ) -> Result<ControlFlow<()>> {
         leap_over(
-            &self.hints().gaps,
+            &self.remembered().gaps,
             Moment::of(self.published.generation),
             stretch,
             direction,
@@ -116,8 +119,9 @@ impl<R: Rows> Reader<R> {
         )
     }
 
-    pub(super) fn hints(&self) -> &Hints {
-        &self.published.hints
+    /// What is known beside the rows.
+    pub(super) fn remembered(&self) -> &Remembered {
+        &self.published.remembered
     }
 
     /// This snapshot, with its time.
@@ -157,7 +161,7 @@ impl<R: Rows> Reader<R> {
         let generation = self.published.generation;
         let (start, end) = (physical(bucket, &range.start), physical(bucket, &range.end));
         let deleted = physical(bucket, deleted);
-        let mut probe = Probe::new(&self.hints().gaps, generation, start.clone(), deleted);
+        let mut probe = Probe::new(&self.remembered().gaps, generation, start.clone(), deleted);
         let flow = self.leap((start, end.clone()), Direction::Forward, |part| {
             self.visit(part, Direction::Forward, |key, _| probe.met(&key))
         })?;
@@ -180,19 +184,19 @@ impl<R: Rows> Snapshot for Reader<R> {
     fn get(&self, bucket: Bucket, key: &[u8]) -> Result<Option<Bytes>> {
         let fingerprint = fingerprint(bucket, key);
         let generation = self.published.generation;
-        if let Some(value) = self.hints().records.get(fingerprint, bucket, key, generation) {
+        if let Some(value) = self.remembered().records.get(fingerprint, bucket, key, generation) {
             return Ok(Some(value));
         }
         let found = self.stored(bucket, key)?;
         if let Some(value) = &found {
-            self.hints().records.keep(fingerprint, bucket, key, generation, value);
+            self.remembered().records.keep(fingerprint, bucket, key, generation, value);
         }
         Ok(found)
     }
 
     /// What is cached is not asked for, and what is asked for is asked at once.
     fn get_many(&self, bucket: Bucket, keys: &[&[u8]]) -> Result<Vec<Option<Bytes>>> {
-        let (records, generation) = (&self.hints().records, self.published.generation);
+        let (records, generation) = (&self.remembered().records, self.published.generation);
         let cached = |key: &&[u8]| records.get(fingerprint(bucket, key), bucket, key, generation);
         let mut values: Vec<Option<Bytes>> = keys.iter().map(cached).collect();
         let is_missing = |(value, key): &(&mut Option<Bytes>, &&[u8])| {
@@ -210,21 +214,6 @@ impl<R: Rows> Snapshot for Reader<R> {
         Ok(values)
     }
 
-    fn get_once(&self, bucket: Bucket, key: &[u8]) -> Result<Option<Bytes>> {
-        let known = self.hints().records.get(
-            fingerprint(bucket, key),
-            bucket,
-            key,
-            self.published.generation,
-        );
-        known.map_or_else(|| self.stored(bucket, key), |value| Ok(Some(value)))
-    }
-
-    /// Writers mark their slots before they are published.
-    fn may_differ(&self, bucket: Bucket, key: &[u8], since: u64) -> bool {
-        self.hints().records.slots.last_write(fingerprint(bucket, key)) > since
-    }
-
     fn scan(
         &self,
         bucket: Bucket,
@@ -235,6 +224,31 @@ impl<R: Rows> Snapshot for Reader<R> {
         self.merged(&Writes::new(), bucket, range, direction, limit)
     }
 
+    fn mark(&self) -> Mark {
+        Mark(self.published.generation)
+    }
+
+    fn hints(&self) -> &dyn ReadHints {
+        self
+    }
+}
+
+impl<R: Rows> ReadHints for Reader<R> {
+    fn get_once(&self, bucket: Bucket, key: &[u8]) -> Result<Option<Bytes>> {
+        let known = self.remembered().records.get(
+            fingerprint(bucket, key),
+            bucket,
+            key,
+            self.published.generation,
+        );
+        known.map_or_else(|| self.stored(bucket, key), |value| Ok(Some(value)))
+    }
+
+    /// Writers mark their slots before they are published.
+    fn may_differ(&self, bucket: Bucket, key: &[u8], since: Mark) -> bool {
+        self.remembered().records.slots.last_write(fingerprint(bucket, key)) > since.0
+    }
+
     fn scan_alive(
         &self,
         bucket: Bucket,
@@ -243,7 +257,7 @@ impl<R: Rows> Snapshot for Reader<R> {
         limit: usize,
     ) -> Result<Vec<Pair>> {
         collect(&Writes::new(), (bucket, range), direction, limit, |stretch, merge| {
-            leap_over(&self.hints().barren, self.moment(), stretch, direction, |part| {
+            leap_over(&self.remembered().barren, self.moment(), stretch, direction, |part| {
                 self.leap(part.clone(), direction, |part| self.merge(part, direction, merge))
             })
         })
@@ -252,12 +266,8 @@ impl<R: Rows> Snapshot for Reader<R> {
     fn barren(&self, bucket: Bucket, range: &KeyRange) {
         if range.start < range.end {
             let stretch = (physical(bucket, &range.start), physical(bucket, &range.end));
-            self.hints().barren.found(stretch, self.moment());
+            self.remembered().barren.found(stretch, self.moment());
         }
-    }
-
-    fn generation(&self) -> u64 {
-        self.published.generation
     }
 }
 

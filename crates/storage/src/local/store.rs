@@ -10,7 +10,7 @@ use crate::clock::{LeaseNeeded, Reading, Refused, Step, TestClock};
 use crate::plan::fingerprint;
 use crate::{
     Bucket, Cleared, Direction, Emptied, Error, Figures, Job, KeyRange, Result, Second, Snapshot,
-    Store,
+    Store, StoreHints,
 };
 
 impl<B: Backend> Store for Local<B> {
@@ -34,7 +34,7 @@ impl<B: Backend> Store for Local<B> {
             let last = pairs.last().filter(|_| pairs.len() == limit);
             next = last.map(|(key, _)| crate::after(key));
             for (key, _) in &pairs {
-                reader.hints().records.written(fingerprint(bucket, key), generation);
+                reader.remembered().records.written(fingerprint(bucket, key), generation);
             }
             let writes = pairs.iter().map(|(key, _)| (physical(bucket, key), None)).collect();
             Ok(Changes { writes, ..Changes::default() })
@@ -59,23 +59,6 @@ impl<B: Backend> Store for Local<B> {
         buckets
     }
 
-    fn compact(&self) -> Result<()> {
-        self.shared.compact()
-    }
-
-    fn emptied(&self, bucket: Bucket, emptied: &[Emptied]) {
-        let gaps = &self.shared.hints.gaps;
-        let _probing = gaps.probe();
-        for Emptied { range, deleted } in emptied {
-            let watched = self.shared.watch(bucket, range);
-            let probed = watched.and_then(|reader| reader.probe(bucket, range, deleted));
-            gaps.watch(None);
-            if let Err(error) = probed {
-                return tracing::debug!(%error, "nobody knows what is empty");
-            }
-        }
-    }
-
     fn writable(&self) -> Result<()> {
         self.shared.open()?;
         if let Err(error) = self.shared.backend.is_alive() {
@@ -90,24 +73,20 @@ impl<B: Backend> Store for Local<B> {
 
     fn figures(&self) -> Figures {
         let held = self.shared.backend.held();
-        let (cache_hits, cache_misses) = self.shared.hints.records.looks();
+        let (cache_hits, cache_misses) = self.shared.remembered.records.looks();
         Figures {
             cache_hits,
             cache_misses,
             reserve_bytes: self.shared.options.reserve_bytes,
             disk_bytes: self.shared.backend.disk_bytes(),
             free_bytes: self.shared.free_bytes(),
-            cached_bytes: self.shared.hints.records.bytes(),
+            cached_bytes: self.shared.remembered.records.bytes(),
             rows: held.rows,
             deleted_rows: held.deleted,
-            slow_scans: self.shared.hints.gaps.slow_count(),
-            empty_stretches: self.shared.hints.gaps.count(),
+            slow_scans: self.shared.remembered.gaps.slow_count(),
+            empty_stretches: self.shared.remembered.gaps.count(),
             ..self.shared.counts.figures()
         }
-    }
-
-    fn written_bytes(&self) -> u64 {
-        self.shared.counts.written_bytes()
     }
 
     fn clock(&self) -> Result<Reading> {
@@ -135,6 +114,33 @@ impl<B: Backend> Store for Local<B> {
     fn close(&self) -> Result<()> {
         self.drain();
         self.shared.close()
+    }
+
+    fn hints(&self) -> &dyn StoreHints {
+        self
+    }
+}
+
+impl<B: Backend> StoreHints for Local<B> {
+    fn compact(&self) -> Result<()> {
+        self.shared.compact()
+    }
+
+    fn emptied(&self, bucket: Bucket, emptied: &[Emptied]) {
+        let gaps = &self.shared.remembered.gaps;
+        let _probing = gaps.probe();
+        for Emptied { range, deleted } in emptied {
+            let watched = self.shared.watch(bucket, range);
+            let probed = watched.and_then(|reader| reader.probe(bucket, range, deleted));
+            gaps.watch(None);
+            if let Err(error) = probed {
+                return tracing::debug!(%error, "nobody knows what is empty");
+            }
+        }
+    }
+
+    fn written_bytes(&self) -> u64 {
+        self.shared.counts.written_bytes()
     }
 }
 
@@ -259,7 +265,7 @@ impl<B: Backend> Shared<B> {
         if count == 0 && heads.is_empty() {
             return Ok(0);
         }
-        self.hints.compare(generation, &changes.writes);
+        self.remembered.compare(generation, &changes.writes);
         let prepared = self.backend.prepare();
         let applied = prepared.and_then(|()| self.backend.apply(changes, self.options.durability));
         let outcome = applied.and_then(|()| self.publish(generation, heads));
@@ -270,7 +276,9 @@ impl<B: Backend> Shared<B> {
     fn watch(&self, bucket: Bucket, range: &KeyRange) -> Result<Reader<B::Rows>> {
         let _turn = lock(&self.turn);
         let published = lock(&self.state).published()?;
-        self.hints.gaps.watch(Some((physical(bucket, &range.start), physical(bucket, &range.end))));
+        self.remembered
+            .gaps
+            .watch(Some((physical(bucket, &range.start), physical(bucket, &range.end))));
         Ok(Reader { published, now: 0 })
     }
 
@@ -326,7 +334,7 @@ impl<B: Backend> Shared<B> {
         self.open()?;
         self.backend.tick();
         self.tidy.look(Sight {
-            slow_scans: self.hints.gaps.slow_count(),
+            slow_scans: self.remembered.gaps.slow_count(),
             written_bytes: self.counts.written_bytes(),
             held: self.backend.held(),
         });

@@ -6,7 +6,7 @@ use crate::{Bucket, Direction, KeyRange, Snapshot};
 pub(super) const CHECKS: &[Check] = &[
     a_snapshot_stays_as_it_was,
     several_keys_are_read_in_their_order,
-    generations_grow,
+    a_commit_makes_another_mark,
     a_scan_is_in_byte_order_and_stops_before_its_end,
     a_scan_goes_both_ways,
     a_scan_stops_at_its_limit,
@@ -57,10 +57,11 @@ fn several_keys_are_read_in_their_order(bench: &Bench) {
     assert!(before.get_many(HERE, &[]).unwrap().is_empty());
 }
 
-fn generations_grow(bench: &Bench) {
-    let first = bench.snapshot().generation();
+fn a_commit_makes_another_mark(bench: &Bench) {
+    let first = bench.snapshot().mark();
+    assert_eq!(bench.snapshot().mark(), first);
     bench.put(HERE, "a", "1");
-    assert!(bench.snapshot().generation() > first);
+    assert_ne!(bench.snapshot().mark(), first);
 }
 
 fn a_scan_is_in_byte_order_and_stops_before_its_end(bench: &Bench) {
@@ -143,7 +144,7 @@ fn values_may_be_empty_and_large(bench: &Bench) {
 
 fn what_is_barren_is_left_out_until_something_is_put_there(bench: &Bench) {
     let alive = |snapshot: &dyn Snapshot, bucket, direction| {
-        keys(&snapshot.scan_alive(bucket, &range("", "z"), direction, 10).unwrap())
+        keys(&snapshot.hints().scan_alive(bucket, &range("", "z"), direction, 10).unwrap())
     };
     let forward = |snapshot: &dyn Snapshot| alive(snapshot, HERE, Direction::Forward);
     for key in ["a", "b", "c", "d", "e"] {
@@ -153,12 +154,12 @@ fn what_is_barren_is_left_out_until_something_is_put_there(bench: &Bench) {
     let earlier = bench.snapshot();
     bench.setup.wall.set(START + 1);
     let here = bench.snapshot();
-    assert_eq!(here.generation(), earlier.generation());
-    here.barren(HERE, &range("b", "d"));
-    here.barren(HERE, &range("e", "e"));
+    assert_eq!(here.mark(), earlier.mark());
+    here.hints().barren(HERE, &range("b", "d"));
+    here.hints().barren(HERE, &range("e", "e"));
     assert_eq!(forward(&*here), "a d e");
     assert_eq!(alive(&*here, HERE, Direction::Backward), "e d a");
-    let two = here.scan_alive(HERE, &range("", "z"), Direction::Forward, 2).unwrap();
+    let two = here.hints().scan_alive(HERE, &range("", "z"), Direction::Forward, 2).unwrap();
     assert_eq!(keys(&two), "a d");
     assert_eq!(scan(&*here, HERE, &range("", "z")), "a b c d e", "it is there all the same");
     assert_eq!(forward(&*earlier), "a b c d e", "at this time it is alive");
@@ -173,6 +174,6 @@ fn what_is_barren_is_left_out_until_something_is_put_there(bench: &Bench) {
     // Said of a snapshot after which something was put: nobody knows where.
     let here = bench.snapshot();
     bench.put(HERE, "dd", "1");
-    here.barren(HERE, &range("d", "z"));
+    here.hints().barren(HERE, &range("d", "z"));
     assert_eq!(forward(&*bench.snapshot()), "a bb c d dd e");
 }

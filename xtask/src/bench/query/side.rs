@@ -117,7 +117,7 @@ impl Side {
 
     /// Merges what is left of the purge.
     pub(super) fn compact(&self) -> Result<()> {
-        self.store.compact().map_err(failed("compacting"))
+        self.store.hints().compact().map_err(failed("compacting"))
     }
 }
 

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use bytes::Bytes;
 use dayfly_storage::tally::Tally;
 use dayfly_storage::{
-    Batch, Bucket, Direction, Draft, Head, KeyRange, Pair, Plan, Result, Second, Snapshot, View,
-    commit,
+    Batch, Bucket, Direction, Draft, Head, KeyRange, Mark, Pair, Plan, ReadHints, Result, Second,
+    Snapshot, View, commit,
 };
 use serde_json::{Value, json};
 
@@ -169,10 +169,16 @@ impl Snapshot for Asked<'_> {
         self.0.scan(bucket, range, direction, limit)
     }
 
-    fn generation(&self) -> u64 {
-        self.0.generation()
+    fn mark(&self) -> Mark {
+        self.0.mark()
+    }
+
+    fn hints(&self) -> &dyn ReadHints {
+        self
     }
 }
+
+impl ReadHints for Asked<'_> {}
 
 /// How many entries are alive, and how many rows were asked for to know it.
 fn walked(server: &Server, name: &str) -> (usize, usize) {

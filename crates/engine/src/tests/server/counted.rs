@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use dayfly_storage::clock::{Reading, Refused, Step};
 use dayfly_storage::suite::Stepped;
-use dayfly_storage::{Bucket, Cleared, Emptied, Figures, Job, KeyRange, Result, Snapshot, Store};
+use dayfly_storage::{
+    Bucket, Cleared, Figures, Job, KeyRange, Result, Snapshot, Store, StoreHints,
+};
 
 /// Longer than any write takes.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -121,24 +123,12 @@ impl Store for Counted {
         self.store.buckets()
     }
 
-    fn emptied(&self, bucket: Bucket, emptied: &[Emptied]) {
-        self.store.emptied(bucket, emptied);
-    }
-
-    fn compact(&self) -> Result<()> {
-        self.store.compact()
-    }
-
     fn writable(&self) -> Result<()> {
         self.store.writable()
     }
 
     fn figures(&self) -> Figures {
         self.store.figures()
-    }
-
-    fn written_bytes(&self) -> u64 {
-        self.store.written_bytes()
     }
 
     fn clock(&self) -> Result<Reading> {
@@ -159,5 +149,9 @@ impl Store for Counted {
 
     fn close(&self) -> Result<()> {
         self.store.close()
+    }
+
+    fn hints(&self) -> &dyn StoreHints {
+        self.store.hints()
     }
 }
