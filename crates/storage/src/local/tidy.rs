@@ -10,6 +10,13 @@
 //! it never takes more than half of a core; while much is written it rests three times
 //! as long. Some tombstones no step meets. To remove those takes the whole folder at
 //! once, and writes would wait for it: that is left until hardly anything is written.
+//!
+//! ```text
+//! Resting --asked, or many--> Stepping --quiet--> Sweeping --> Showing --> Resting
+//!                                      --busy----------------> Showing --> Resting, unfinished
+//! ```
+//!
+//! [`next`] decides all of this, of what was seen; the thread only carries it out.
 
 use std::ops::ControlFlow;
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -43,7 +50,7 @@ const QUIET_LOOKS: u32 = 3;
 const BUSY_REST: u32 = 3;
 
 /// What there is to see, about once a second.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sight {
     /// How many scans were slow so far.
     pub(super) slow_scans: u64,
@@ -52,17 +59,53 @@ pub(super) struct Sight {
     pub(super) held: Held,
 }
 
-/// Whether there is something to do.
-#[derive(Default)]
-pub(super) struct Tidy {
-    wish: Mutex<Wish>,
-    wake: Condvar,
+/// What the compactor is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Nothing. The last compaction left so many tombstones: somebody could still read
+    /// what they hide. If it is unfinished, it was not quiet enough to remove them.
+    Resting { left: u64, is_unfinished: bool },
+    /// Tombstones are met step by step.
+    Stepping,
+    /// Those that no step meets are removed at once.
+    Sweeping,
+    /// What is there is shown anew, so that what was replaced can go.
+    Showing { is_unfinished: bool },
 }
 
-#[derive(Default)]
-struct Wish {
-    is_asked: bool,
-    is_closed: bool,
+impl Default for Stage {
+    fn default() -> Self {
+        Stage::Resting { left: 0, is_unfinished: false }
+    }
+}
+
+/// What comes after a stage, when it is over; for one that rests, at each look.
+fn next(stage: Stage, trend: &Trend, held: Held) -> Stage {
+    let is_worth_it = held.has_one_in(TOMBSTONES_ONE_IN);
+    match stage {
+        Stage::Resting { left, is_unfinished } => {
+            let is_wanted = trend.is_asked() || trend.is_calm() && held.has_one_in(UNASKED_ONE_IN);
+            let may_finish = is_unfinished && trend.is_quiet();
+            // What the last one had to leave, the next one would have to leave again.
+            let is_new = held.deleted >= left.saturating_mul(2);
+            match is_wanted || may_finish {
+                true if is_worth_it && (is_new || may_finish) => Stage::Stepping,
+                true => Stage::Resting { left, is_unfinished: is_unfinished && is_worth_it },
+                false => stage,
+            }
+        }
+        Stage::Stepping if trend.is_quiet() && is_worth_it => Stage::Sweeping,
+        Stage::Stepping => Stage::Showing { is_unfinished: !trend.is_quiet() },
+        Stage::Sweeping => Stage::Showing { is_unfinished: false },
+        Stage::Showing { is_unfinished } => {
+            Stage::Resting { left: held.deleted, is_unfinished: is_unfinished && is_worth_it }
+        }
+    }
+}
+
+/// What the looks so far have come to.
+#[derive(Clone, Copy, Debug, Default)]
+struct Trend {
     /// What there was to see at the last look.
     last: Sight,
     /// How many looks in a row there were hardly more tombstones.
@@ -70,137 +113,199 @@ struct Wish {
     /// How many looks in a row hardly anything was written.
     quiet: u32,
     /// How many looks ago a scan was slow for which nothing was done.
-    wanted: Option<u32>,
-    /// How many tombstones the last compaction left: there were readers.
-    left: u64,
-    /// Whether it left some because it was not quiet.
-    is_unfinished: bool,
+    asked: Option<u32>,
 }
 
-impl Wish {
+impl Trend {
+    fn after(self, sight: Sight) -> Trend {
+        let held = sight.held;
+        let more = held.deleted.saturating_sub(self.last.held.deleted);
+        let written = sight.written_bytes.saturating_sub(self.last.written_bytes);
+        let is_slow = sight.slow_scans > self.last.slow_scans;
+        let count = |is_so: bool, looks: u32| if is_so { looks.saturating_add(1) } else { 0 };
+        Trend {
+            last: sight,
+            calm: count(more <= held.deleted / NEW_ONE_IN, self.calm),
+            quiet: count(written <= QUIET_BYTES, self.quiet),
+            asked: self.asked.or(is_slow.then_some(0)).map(|looks| looks.saturating_add(1)),
+        }
+    }
+
+    /// Whether somebody has asked, and it is calm, or they waited long.
+    fn is_asked(&self) -> bool {
+        self.asked.is_some_and(|looks| self.is_calm() || looks > WAIT_LOOKS)
+    }
+
+    fn is_calm(&self) -> bool {
+        self.calm >= CALM_LOOKS
+    }
+
     fn is_quiet(&self) -> bool {
         self.quiet >= QUIET_LOOKS
     }
 }
 
-impl Tidy {
-    /// Looks at what there is to see, and wakes the compactor if there are new
-    /// slow scans, if a large purge has ended, or if it is quiet enough for what
-    /// was left.
-    pub(super) fn look(&self, sight: Sight) {
-        let mut wish = lock(&self.wish);
-        let held = sight.held;
-        let more = held.deleted.saturating_sub(wish.last.held.deleted);
-        let is_calm = more <= held.deleted / NEW_ONE_IN;
-        wish.calm = if is_calm { wish.calm.saturating_add(1) } else { 0 };
-        let is_quiet = sight.written_bytes.saturating_sub(wish.last.written_bytes) <= QUIET_BYTES;
-        wish.quiet = if is_quiet { wish.quiet.saturating_add(1) } else { 0 };
-        if sight.slow_scans > wish.last.slow_scans {
-            wish.wanted.get_or_insert(0);
-        }
-        wish.wanted = wish.wanted.map(|looks| looks.saturating_add(1));
-        wish.last = sight;
-
-        let is_settled = wish.calm >= CALM_LOOKS;
-        let waited = wish.wanted.is_some_and(|looks| is_settled || looks > WAIT_LOOKS);
-        let is_worth_it = held.has_one_in(UNASKED_ONE_IN) && held.deleted >= wish.left * 2;
-        let may_finish = wish.is_unfinished && wish.is_quiet();
-        if waited || is_settled && is_worth_it || may_finish {
-            wish.wanted = None;
-            wish.is_asked = true;
-            self.wake.notify_all();
-        }
-    }
-
-    pub(super) fn close(&self) {
-        lock(&self.wish).is_closed = true;
-        self.wake.notify_all();
-    }
-
-    /// Waits until somebody asks. `false`: the store is closed.
-    fn wait(&self) -> bool {
-        let mut wish = lock(&self.wish);
-        while !wish.is_asked && !wish.is_closed {
-            wish = self.wake.wait(wish).unwrap_or_else(PoisonError::into_inner);
-        }
-        wish.is_asked = false;
-        !wish.is_closed
-    }
-
-    /// Rests after a step that took so long, or until the store is closed.
-    fn rest(&self, took: Duration) -> ControlFlow<()> {
-        let wish = lock(&self.wish);
-        let time = if wish.is_quiet() { took } else { took * BUSY_REST };
-        let rested = self.wake.wait_timeout_while(wish, time, |wish| !wish.is_closed);
-        let (wish, _) = rested.unwrap_or_else(PoisonError::into_inner);
-        if wish.is_closed { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    }
-}
-
 impl Held {
-    /// Whether a compaction would make scans faster.
-    pub(crate) fn is_worth_compacting(self) -> bool {
-        self.has_one_in(TOMBSTONES_ONE_IN)
-    }
-
     /// Whether there are many tombstones: one row in so many.
     fn has_one_in(self, rows: u64) -> bool {
         self.deleted >= TOMBSTONES_MIN && self.deleted.saturating_mul(rows) >= self.rows
     }
 }
 
+/// What is to be done, and whoever does it.
+#[derive(Default)]
+pub(super) struct Tidy {
+    course: Mutex<Course>,
+    wake: Condvar,
+    /// Held by whoever compacts.
+    working: Mutex<()>,
+}
+
+#[derive(Default)]
+struct Course {
+    stage: Stage,
+    /// The stage of the last rest, for when a compaction fails.
+    rest: Stage,
+    trend: Trend,
+    is_closed: bool,
+}
+
+impl Course {
+    /// Whether there is something to do now, if there was nothing before.
+    fn starts(&mut self, held: Held) -> bool {
+        let Stage::Resting { .. } = self.stage else { return false };
+        let stage = next(self.stage, &self.trend, held);
+        let starts = stage == Stage::Stepping;
+        if starts || self.trend.is_asked() {
+            self.trend.asked = None;
+        }
+        if !starts {
+            self.rest = stage;
+        }
+        self.stage = stage;
+        starts
+    }
+}
+
+impl Tidy {
+    /// Looks at what there is to see, and wakes the compactor if there is something to do.
+    pub(super) fn look(&self, sight: Sight) {
+        let mut course = lock(&self.course);
+        course.trend = course.trend.after(sight);
+        if course.starts(sight.held) {
+            self.wake.notify_all();
+        }
+    }
+
+    pub(super) fn close(&self) {
+        lock(&self.course).is_closed = true;
+        self.wake.notify_all();
+    }
+
+    /// Waits until there is something to do. `false`: the store is closed.
+    fn wait(&self) -> bool {
+        let mut course = lock(&self.course);
+        while matches!(course.stage, Stage::Resting { .. }) && !course.is_closed {
+            course = self.wake.wait(course).unwrap_or_else(PoisonError::into_inner);
+        }
+        !course.is_closed
+    }
+
+    /// Rests after a step that took so long, or until the store is closed.
+    fn rest(&self, took: Duration) -> ControlFlow<()> {
+        let course = lock(&self.course);
+        let time = if course.trend.is_quiet() { took } else { took * BUSY_REST };
+        let rested = self.wake.wait_timeout_while(course, time, |course| !course.is_closed);
+        let (course, _) = rested.unwrap_or_else(PoisonError::into_inner);
+        if course.is_closed { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    /// What to do now; nothing in a store that is closed.
+    fn stage(&self) -> Stage {
+        let course = lock(&self.course);
+        if course.is_closed { course.rest } else { course.stage }
+    }
+
+    /// The stage is over.
+    fn go_on(&self, held: Held) {
+        let mut course = lock(&self.course);
+        course.stage = next(course.stage, &course.trend, held);
+        if let Stage::Resting { .. } = course.stage {
+            course.rest = course.stage;
+        }
+    }
+
+    /// Nothing more is done, as if nothing had been.
+    fn give_up(&self) {
+        let mut course = lock(&self.course);
+        course.stage = course.rest;
+    }
+}
+
 impl<B: Backend> Shared<B> {
-    /// Compacts whenever it is asked for, until the store is closed.
+    /// Compacts whenever there is reason to, until the store is closed.
     pub(super) fn keep_tidy(&self) {
         while self.tidy.wait() {
-            if let Err(error) = self.tidy_up() {
+            if let Err(error) = self.carry_out() {
                 tracing::warn!("{} was not compacted: {error}", self.backend.name());
             }
         }
     }
 
-    /// Compacts, if it is worth it. Returns whether it did.
+    /// Compacts as if somebody had asked for long, if it is worth it. Returns whether it
+    /// did.
     pub(super) fn tidy_up(&self) -> Result<bool> {
-        let before = self.backend.held();
+        let held = self.backend.held();
         {
-            let mut wish = lock(&self.tidy.wish);
-            wish.is_unfinished &= before.is_worth_compacting();
-            let is_new = before.deleted >= wish.left * 2;
-            let may_finish = wish.is_unfinished && wish.is_quiet();
-            if !before.is_worth_compacting() || !is_new && !may_finish {
-                return Ok(false);
+            let mut course = lock(&self.tidy.course);
+            course.trend.asked = Some(u32::MAX);
+            course.starts(held);
+        }
+        self.carry_out()
+    }
+
+    /// Does what there is to do. Returns whether that was anything.
+    fn carry_out(&self) -> Result<bool> {
+        let _working = lock(&self.tidy.working);
+        let before = self.backend.held();
+        let done = self.work();
+        if !matches!(done, Ok(true)) {
+            self.tidy.give_up();
+            return done;
+        }
+        self.counts.compacted();
+        let after = self.backend.held();
+        tracing::debug!(before = before.deleted, after = after.deleted, "deleted rows");
+        done
+    }
+
+    /// Goes from stage to stage until the next rest. Returns whether it got there from
+    /// another.
+    fn work(&self) -> Result<bool> {
+        let mut is_done = false;
+        loop {
+            match self.tidy.stage() {
+                Stage::Resting { .. } => return Ok(is_done),
+                // It needs room before it gives any back.
+                Stage::Stepping if self.space.is_full(|| self.free_bytes()) => return Ok(false),
+                Stage::Stepping => self.step()?,
+                Stage::Sweeping => self.backend.sweep()?,
+                Stage::Showing { .. } => {
+                    self.show_anew()?;
+                    is_done = true;
+                }
             }
+            self.tidy.go_on(self.backend.held());
         }
-        // It needs room before it gives any back.
-        if self.space.is_full(|| self.free_bytes()) {
-            return Ok(false);
-        }
+    }
+
+    fn step(&self) -> Result<()> {
         let mut since = instant();
         self.backend.tidy(&mut || {
             let rested = self.tidy.rest(since.elapsed());
             since = instant();
             rested
-        })?;
-        let (is_closed, is_quiet) = {
-            let wish = lock(&self.tidy.wish);
-            (wish.is_closed, wish.is_quiet())
-        };
-        if is_closed {
-            return Ok(false);
-        }
-        if is_quiet && self.backend.held().is_worth_compacting() {
-            self.backend.sweep()?;
-        }
-        self.show_anew()?;
-        let after = self.backend.held();
-        {
-            let mut wish = lock(&self.tidy.wish);
-            wish.left = after.deleted;
-            wish.is_unfinished = !is_quiet && after.is_worth_compacting();
-        }
-        self.counts.compacted();
-        tracing::debug!(before = before.deleted, after = after.deleted, "deleted rows");
-        Ok(true)
+        })
     }
 }
 
@@ -208,24 +313,87 @@ impl<B: Backend> Shared<B> {
 mod tests {
     use super::*;
 
-    fn is_asked(looks: &[(u64, Held)]) -> bool {
-        let tidy = Tidy::default();
-        for (slow_scans, held) in looks.iter().copied() {
-            tidy.look(Sight { slow_scans, written_bytes: 0, held });
+    const MIB: u64 = 1024 * 1024;
+    const NEW: Stage = Stage::Resting { left: 0, is_unfinished: false };
+
+    /// One row in four is a tombstone.
+    const MANY: Held = Held { rows: 60_000, deleted: 15_000 };
+    /// One in a hundred.
+    const FEW: Held = Held { rows: 1_500_000, deleted: 15_000 };
+    /// One in two.
+    const HALF: Held = Held { rows: 30_000, deleted: 15_000 };
+
+    /// A trend in which it is calm or quiet, and somebody asked so many looks ago.
+    fn trend(calm: bool, quiet: bool, asked: Option<u32>) -> Trend {
+        let looks = |is_so: bool, looks: u32| if is_so { looks } else { looks - 1 };
+        let (calm, quiet) = (looks(calm, CALM_LOOKS), looks(quiet, QUIET_LOOKS));
+        Trend { last: Sight::default(), calm, quiet, asked }
+    }
+
+    #[test]
+    fn every_stage_and_what_comes_after_it() {
+        let resting = |left, is_unfinished| Stage::Resting { left, is_unfinished };
+        let showing = |is_unfinished| Stage::Showing { is_unfinished };
+        let (calm, busy) = (trend(true, true, None), trend(false, false, None));
+        let asked = |looks| trend(false, false, Some(looks));
+        for (stage, trend, held, expected) in [
+            // Nobody asks, and there are not many.
+            (NEW, calm, MANY, NEW),
+            // Nobody has to ask, once it is calm.
+            (NEW, calm, HALF, Stage::Stepping),
+            (NEW, busy, HALF, NEW),
+            // Who asks waits until it is calm, or for long.
+            (NEW, asked(1), MANY, NEW),
+            (NEW, trend(true, false, Some(1)), MANY, Stage::Stepping),
+            (NEW, asked(WAIT_LOOKS), MANY, NEW),
+            (NEW, asked(WAIT_LOOKS + 1), MANY, Stage::Stepping),
+            // It must be worth it.
+            (NEW, trend(true, true, Some(1)), FEW, NEW),
+            (NEW, trend(true, true, Some(1)), Held { rows: 9_999, deleted: 9_999 }, NEW),
+            // What was left asks for no other.
+            (resting(7_501, false), trend(true, true, Some(1)), MANY, resting(7_501, false)),
+            (resting(7_500, false), trend(true, true, Some(1)), MANY, Stage::Stepping),
+            (resting(7_501, false), calm, HALF, resting(7_501, false)),
+            // But for what was left because it was not quiet.
+            (resting(15_000, true), trend(false, true, None), MANY, Stage::Stepping),
+            (resting(15_000, true), trend(true, false, None), MANY, resting(15_000, true)),
+            (resting(15_000, true), calm, FEW, resting(15_000, false)),
+            // A quiet moment is for what no step meets.
+            (Stage::Stepping, calm, MANY, Stage::Sweeping),
+            (Stage::Stepping, calm, FEW, showing(false)),
+            (Stage::Stepping, busy, MANY, showing(true)),
+            (Stage::Sweeping, calm, MANY, showing(false)),
+            (Stage::Sweeping, busy, MANY, showing(false)),
+            (showing(false), calm, MANY, resting(15_000, false)),
+            (showing(true), calm, MANY, resting(15_000, true)),
+            (showing(true), busy, FEW, resting(15_000, false)),
+        ] {
+            assert_eq!(next(stage, &trend, held), expected, "{stage:?}, {trend:?}, {held:?}");
         }
-        lock(&tidy.wish).is_asked
+    }
+
+    /// Whether a compaction starts at the last of some looks, and not before.
+    fn starts(stage: Stage, looks: &[Sight]) -> bool {
+        let mut course = Course { stage, ..Course::default() };
+        let starts = looks.iter().map(|sight| {
+            course.trend = course.trend.after(*sight);
+            course.starts(sight.held)
+        });
+        starts.collect::<Vec<_>>().iter().position(|starts| *starts) == Some(looks.len() - 1)
     }
 
     #[test]
     fn slow_scans_ask_and_so_does_a_large_purge_that_has_ended() {
+        let sight = |(slow_scans, held)| Sight { slow_scans, written_bytes: 0, held };
         let many = |deleted| Held { rows: 60_000, deleted };
-        let few = |deleted| Held { rows: 600_000, deleted };
+        let some = |deleted| Held { rows: 150_000, deleted };
         for (looks, expected) in [
-            (vec![(0, few(15_000)); 5], false),
-            (vec![(1, few(15_000)); 4], true),
+            (vec![(0, some(15_000)); 5], false),
+            (vec![(1, some(15_000)); 4], true),
             // Not before it is calm.
-            (vec![(1, few(15_000)); 3], false),
-            (vec![(0, few(0)), (0, few(0)), (0, few(0)), (1, few(0))], true),
+            (vec![(1, some(15_000)); 3], false),
+            // It was calm already.
+            ([vec![(0, some(15_000)); 4], vec![(1, some(15_000))]].concat(), true),
             (vec![(0, many(20_000)); 4], true),
             // A few more are no matter.
             (
@@ -241,35 +409,23 @@ mod tests {
             (vec![(0, many(19_000)); 4], false),
             (vec![(0, Held { rows: 9_000, deleted: 9_000 }); 4], false),
         ] {
-            assert_eq!(is_asked(&looks), expected, "{looks:?}");
+            let sights: Vec<_> = looks.iter().copied().map(sight).collect();
+            assert_eq!(starts(NEW, &sights), expected, "{looks:?}");
         }
     }
 
     #[test]
     fn who_asks_beside_a_purge_waits_for_a_minute() {
-        let beside = |looks: u64| {
-            let held = |look| Held { rows: 10_000_000, deleted: 100_000 + look * 50_000 };
-            is_asked(&(0..looks).map(|look| (1, held(look))).collect::<Vec<_>>())
-        };
+        let held = |look: u64| Held { rows: 10_000_000, deleted: 100_000 + look * 50_000 };
+        let sight = |look| Sight { slow_scans: 1, written_bytes: 0, held: held(look) };
+        let beside = |looks| starts(NEW, &(0..looks).map(sight).collect::<Vec<_>>());
         assert!(!beside(60));
         assert!(beside(61));
     }
 
     #[test]
-    fn what_a_compaction_had_to_leave_asks_for_no_other() {
-        let tidy = Tidy::default();
-        lock(&tidy.wish).left = 15_000;
-        for (deleted, expected) in [(29_000, false), (31_000, true)] {
-            for _ in 0..4 {
-                tidy.look(Sight { held: Held { rows: 60_000, deleted }, ..Sight::default() });
-            }
-            assert_eq!(lock(&tidy.wish).is_asked, expected);
-        }
-    }
-
-    #[test]
     fn what_is_left_while_much_is_written_is_for_a_quiet_moment() {
-        const MIB: u64 = 1024 * 1024;
+        let unfinished = Stage::Resting { left: 15_000, is_unfinished: true };
         for (written, expected) in [
             (vec![0, 0, 0], true),
             (vec![0, 0], false),
@@ -279,12 +435,9 @@ mod tests {
             (vec![2 * MIB, 2 * MIB, 2 * MIB, 2 * MIB], true),
             (vec![0, 0, 2 * MIB], false),
         ] {
-            let tidy = Tidy::default();
-            lock(&tidy.wish).is_unfinished = true;
-            for written_bytes in &written {
-                tidy.look(Sight { written_bytes: *written_bytes, ..Sight::default() });
-            }
-            assert_eq!(lock(&tidy.wish).is_asked, expected, "{written:?}");
+            let sight = |written_bytes| Sight { slow_scans: 0, written_bytes, held: MANY };
+            let sights: Vec<_> = written.iter().copied().map(sight).collect();
+            assert_eq!(starts(unfinished, &sights), expected, "{written:?}");
         }
     }
 }
