@@ -17,8 +17,8 @@
 //!
 //! It takes two scans if writes went by during the first: nobody knows where
 //! those were. Who deletes much in one place does not wait for a scan to be slow:
-//! a probe watches the stretch first, then looks. All of this is in memory and
-//! small. To forget a stretch costs time, nothing else.
+//! a probe watches the stretch first, then looks, so it is sure at once. All of this
+//! is in memory and small. To forget a stretch costs time, nothing else.
 //!
 //! The same is known of stretches that are **barren**: there is something in them,
 //! but nothing that is alive, and what is dead stays dead. That is known from a
@@ -83,8 +83,6 @@ pub(super) struct Gaps {
     /// A stretch that takes longer than this is worth to be known.
     slow: Duration,
     known: Mutex<Known>,
-    /// Held by whoever probes.
-    probing: Mutex<()>,
     /// Whether anything is known; asked before the lock is taken.
     any: AtomicBool,
     /// How many stretches took very long.
@@ -97,8 +95,6 @@ struct Known {
     empty: BTreeMap<Vec<u8>, Until>,
     /// Stretches, and the generation after which all writes were compared.
     watched: VecDeque<(Stretch, u64)>,
-    /// What is being looked at: up to where nothing was put since then.
-    probed: Option<Stretch>,
     /// The last generation whose writes were compared.
     compared: u64,
 }
@@ -117,7 +113,6 @@ impl Gaps {
         Gaps {
             slow,
             known: Mutex::default(),
-            probing: Mutex::default(),
             any: AtomicBool::new(false),
             slow_count: AtomicU64::new(0),
         }
@@ -141,30 +136,22 @@ impl Gaps {
         lock(&self.known).ahead(stretch, here, direction)
     }
 
-    /// Nobody else probes meanwhile: one stretch is watched at a time.
-    pub(super) fn probe(&self) -> MutexGuard<'_, ()> {
-        lock(&self.probing)
+    /// Watches a stretch that is about to be looked at. No group may be on its way
+    /// until the snapshot for that is taken.
+    pub(super) fn watch(&self, stretch: Stretch) {
+        lock(&self.known).watch(stretch);
     }
 
-    /// Watches a stretch that is about to be looked at, or no more. No group is
-    /// published before the snapshot for that is taken.
-    pub(super) fn watch(&self, stretch: Option<Stretch>) {
-        lock(&self.known).probed = stretch;
-    }
-
-    /// A snapshot that was taken when a stretch began to be watched has nothing
-    /// in this part of it.
-    fn probed(&self, part: Stretch, generation: u64) {
-        let mut known = lock(&self.known);
-        known.probed(part, generation);
-        self.note(&known);
+    /// Nobody looks there any more.
+    pub(super) fn unwatch(&self, (start, end): &Stretch) {
+        lock(&self.known).watched.retain(|((from, to), _)| from < start || end < to);
     }
 
     /// Before the writes of a generation are published.
     pub(super) fn compare(&self, generation: u64, writes: &Writes) {
         let mut known = lock(&self.known);
         known.compared = generation;
-        if known.empty.is_empty() && known.watched.is_empty() && known.probed.is_none() {
+        if known.empty.is_empty() && known.watched.is_empty() {
             return;
         }
         for (key, value) in writes {
@@ -238,23 +225,15 @@ impl Known {
             self.learn(part, here);
         }
         if is_new {
-            self.watched.push_back((stretch, self.compared));
-            self.keep_watch();
+            self.watch(stretch);
         }
     }
 
-    fn probed(&mut self, (start, end): Stretch, generation: u64) {
-        let Some((_, untouched)) = &self.probed else { return };
-        let end = end.min(untouched.clone());
-        if start < end {
-            self.learn((start, end), Moment::of(generation));
-        }
-    }
-
-    fn keep_watch(&mut self) {
-        while self.watched.len() > WATCHED_MAX {
+    fn watch(&mut self, stretch: Stretch) {
+        if self.watched.len() >= WATCHED_MAX {
             self.watched.pop_front();
         }
+        self.watched.push_back((stretch, self.compared));
     }
 
     /// A stretch is empty, from this moment on.
@@ -285,19 +264,16 @@ impl Known {
                 self.empty.insert(start, (end, since));
             }
         }
-        if let Some((start, end)) = &mut self.probed
-            && **start <= *key
-            && *key < **end
-        {
-            *end = key.to_vec();
-        }
         let met = |((start, end), _): &(Stretch, u64)| **start <= *key && *key < **end;
         while let Some(place) = self.watched.iter().position(met)
             && let Some((stretch, after)) = self.watched.remove(place)
         {
-            self.watched.extend(around(&stretch, key).map(|part| (part, after)));
+            // Most is put behind what was there, so the part before the key stays when
+            // there is no room for both.
+            let room = WATCHED_MAX - self.watched.len().min(WATCHED_MAX);
+            let parts = around(&stretch, key).map(|part| (part, after));
+            self.watched.extend(parts.take(room));
         }
-        self.keep_watch();
         if self.empty.len() > KNOWN_MAX {
             self.empty.clear();
         }
@@ -348,7 +324,7 @@ impl<'a> Probe<'a> {
     pub(super) fn empty_to(&mut self, end: Vec<u8>) {
         let start = std::mem::replace(&mut self.from, end.clone());
         if start < end {
-            self.gaps.probed((start, end), self.generation);
+            self.gaps.found((start, end), Moment::of(self.generation));
         }
     }
 }
@@ -499,10 +475,10 @@ mod tests {
     }
 
     #[test]
-    fn a_probe_is_sure_up_to_where_something_was_put_meanwhile() {
+    fn a_probe_is_sure_around_what_was_put_meanwhile() {
         let gaps = gaps();
         put(&gaps, 5, "q");
-        gaps.watch(Some(stretch("c", "m")));
+        gaps.watch(stretch("c", "m"));
         put(&gaps, 6, "b");
         put(&gaps, 7, "k");
         put(&gaps, 8, "f");
@@ -510,21 +486,23 @@ mod tests {
         assert!(probe.met(&Bytes::from_static(b"d")).is_continue());
         assert_eq!(rest(&gaps, 8), "a-c d-z");
         assert!(probe.met(&Bytes::from_static(b"j")).is_break(), "behind what was deleted");
-        assert_eq!(rest(&gaps, 8), "a-c d-d+ f-z", "`f` was put there, and `k`");
+        assert_eq!(rest(&gaps, 8), "a-c d-d+ f-f+ j-z", "`f` was put there");
         assert_eq!(rest(&gaps, 4), "a-z");
         put(&gaps, 9, "e");
-        assert_eq!(rest(&gaps, 9), "a-c d-d+ e-e+ f-z", "what is known is watched as ever");
+        assert_eq!(rest(&gaps, 9), "a-c d-d+ e-e+ f-f+ j-z", "what is known is watched as ever");
+        gaps.unwatch(&stretch("c", "m"));
+        assert!(lock(&gaps.known).watched.is_empty());
 
-        gaps.watch(Some(stretch("r", "z")));
+        gaps.watch(stretch("r", "z"));
         gaps.forget(10);
-        gaps.probed(stretch("r", "z"), 9);
+        gaps.found(stretch("r", "z"), Moment::of(9));
         assert_eq!(rest(&gaps, 10), "a-z", "it was another store");
     }
 
     #[test]
     fn a_probe_ends_behind_what_was_deleted_or_after_some_keys() {
         let gaps = Gaps::new(Duration::MAX);
-        gaps.watch(Some(stretch("c", "m")));
+        gaps.watch(stretch("c", "m"));
         let mut probe = Probe::new(&gaps, 0, b"c".to_vec(), b"j".to_vec());
         for _ in 1..PROBE_KEYS {
             assert!(probe.met(&Bytes::from_static(b"d")).is_continue());
@@ -565,5 +543,10 @@ mod tests {
             put(&gaps, 9, &format!("b{number:05}x"));
             assert!(lock(&gaps.known).watched.len() <= WATCHED_MAX);
         }
+        gaps.watch(stretch("d", "e"));
+        (1..100).for_each(|number| put(&gaps, 10, &format!("d{number:02}")));
+        gaps.found(stretch("d", "d01"), Moment::of(9));
+        assert!(rest(&gaps, 10).contains(" d01-"), "what is before all that was put stays");
+        assert!(lock(&gaps.known).watched.len() <= WATCHED_MAX);
     }
 }

@@ -152,21 +152,20 @@ impl<R: Rows> Reader<R> {
         self.published.rows.get(&physical(bucket, key))
     }
 
-    /// Finds out what is empty in a range, of which much was deleted before
-    /// `deleted`, so that scans leap over it. The range is watched already.
-    pub(super) fn probe(&self, bucket: Bucket, range: &KeyRange, deleted: &[u8]) -> Result<()> {
-        if range.start >= range.end {
+    /// Finds out what is empty in a stretch, of which much was deleted before
+    /// `deleted`, so that scans leap over it. The stretch is watched already.
+    pub(super) fn probe(&self, stretch: &Stretch, deleted: Vec<u8>) -> Result<()> {
+        let (start, end) = stretch;
+        if start >= end {
             return Ok(());
         }
-        let generation = self.published.generation;
-        let (start, end) = (physical(bucket, &range.start), physical(bucket, &range.end));
-        let deleted = physical(bucket, deleted);
-        let mut probe = Probe::new(&self.remembered().gaps, generation, start.clone(), deleted);
-        let flow = self.leap((start, end.clone()), Direction::Forward, |part| {
+        let (gaps, generation) = (&self.remembered().gaps, self.published.generation);
+        let mut probe = Probe::new(gaps, generation, start.clone(), deleted);
+        let flow = self.leap(stretch.clone(), Direction::Forward, |part| {
             self.visit(part, Direction::Forward, |key, _| probe.met(&key))
         })?;
         if flow.is_continue() {
-            probe.empty_to(end);
+            probe.empty_to(end.clone());
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! The [`Store`] contract, on a [`Local`].
 
 use super::backend::{Backend, Changes, Durability, Lease, NewHeads};
+use super::gaps::Stretch;
 use super::group::{Tallies, settle};
 use super::reader::Reader;
 use super::system::{SYSTEM, physical};
@@ -127,12 +128,12 @@ impl<B: Backend> StoreHints for Local<B> {
     }
 
     fn emptied(&self, bucket: Bucket, emptied: &[Emptied]) {
-        let gaps = &self.shared.remembered.gaps;
-        let _probing = gaps.probe();
         for Emptied { range, deleted } in emptied {
-            let watched = self.shared.watch(bucket, range);
-            let probed = watched.and_then(|reader| reader.probe(bucket, range, deleted));
-            gaps.watch(None);
+            let stretch = (physical(bucket, &range.start), physical(bucket, &range.end));
+            let watched = self.shared.watch(&stretch);
+            let probed =
+                watched.and_then(|reader| reader.probe(&stretch, physical(bucket, deleted)));
+            self.shared.remembered.gaps.unwatch(&stretch);
             if let Err(error) = probed {
                 return tracing::debug!(%error, "nobody knows what is empty");
             }
@@ -272,13 +273,11 @@ impl<B: Backend> Shared<B> {
         outcome.inspect_err(|error| self.failed(&mut turn, error.clone())).map(|()| count)
     }
 
-    /// Watches a range from what is published now on.
-    fn watch(&self, bucket: Bucket, range: &KeyRange) -> Result<Reader<B::Rows>> {
+    /// Watches a stretch from what is published now on.
+    fn watch(&self, stretch: &Stretch) -> Result<Reader<B::Rows>> {
         let _turn = lock(&self.turn);
         let published = lock(&self.state).published()?;
-        self.remembered
-            .gaps
-            .watch(Some((physical(bucket, &range.start), physical(bucket, &range.end))));
+        self.remembered.gaps.watch(stretch.clone());
         Ok(Reader { published, now: 0 })
     }
 
