@@ -5,12 +5,14 @@
 //! killed with -9. Then the folder is opened here and everything in it is
 //! compared with itself; then the server is started again, and every id is
 //! read: it has to be the last acknowledged version, or what the one request
-//! makes of it that had no answer yet. Once a run, the server is also killed
-//! while it starts.
+//! makes of it that had no answer yet. Some of the writes are transactional
+//! batches, and of such a request all is there or nothing. Once a run, the
+//! server is also killed while it starts.
 //!
 //! kill -9 leaves the system's page cache, so this shows what a crash of the
 //! process does, not what a power cut does.
 
+mod batch;
 mod book;
 mod verify;
 mod writer;
@@ -72,13 +74,17 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         folder: fresh_folder()?,
         books: Vec::new(),
         acknowledged: 0,
+        batches: 0,
     };
     let outcome = run.rounds(options.rounds);
     if let Err(violation) = outcome {
         let folder = run.folder.keep();
         return Err(format!("seed {seed}, folder {}: {violation}", folder.display()));
     }
-    println!("{} rounds, {} acknowledged writes, 0 lost", options.rounds, run.acknowledged);
+    println!(
+        "{} rounds, {} acknowledged writes, {} of them batches, 0 lost",
+        options.rounds, run.acknowledged, run.batches
+    );
     Ok(())
 }
 
@@ -98,6 +104,8 @@ struct Run {
     /// What each writer knows.
     books: Vec<Book>,
     acknowledged: u64,
+    /// So many of them were batches.
+    batches: u64,
 }
 
 impl Run {
@@ -174,7 +182,7 @@ impl Run {
     /// Lets the writers write, and kills the server in the midst of it.
     /// Returns how many writes were acknowledged.
     fn load_and_kill(&mut self, mut server: Server, round: u32) -> Result<u64> {
-        let before: u64 = self.books.iter().map(|book| book.acknowledged).sum();
+        let (before, batches_before) = self.told();
         let mut wait = Duration::from_millis(5 + self.random.below(196));
         if round.is_multiple_of(LONG_ROUND_EVERY) {
             wait += LONG_ROUND;
@@ -192,9 +200,18 @@ impl Run {
             server.kill()?;
             threads.into_iter().try_for_each(join)
         })?;
-        let after: u64 = self.books.iter().map(|book| book.acknowledged).sum();
+        let (after, batches_after) = self.told();
         self.acknowledged += after - before;
+        self.batches += batches_after - batches_before;
         Ok(after - before)
+    }
+
+    /// How many writes were acknowledged in this folder, and how many of them
+    /// were batches.
+    fn told(&self) -> (u64, u64) {
+        let writes = self.books.iter().map(|book| book.acknowledged).sum();
+        let batches = self.books.iter().map(|book| book.batches_acknowledged).sum();
+        (writes, batches)
     }
 
     /// Starts the server and kills it before it has started.

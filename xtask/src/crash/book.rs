@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 
+use super::batch::Batch;
 use crate::Result;
 use crate::random::Random;
 
@@ -34,10 +35,14 @@ pub(crate) struct Book {
     etags: HashSet<String>,
     /// The shared container, and the writer's own.
     pub(crate) containers: [Container; 2],
+    /// What the groups that batches write have as their mark, if they are there.
+    pub(crate) groups: BTreeMap<u64, u64>,
     /// The request that has no answer yet, and the last time before it.
     pub(crate) doubt: Option<Doubt>,
     pub(crate) asked_at: u64,
     pub(crate) acknowledged: u64,
+    /// So many of them were batches.
+    pub(crate) batches_acknowledged: u64,
 }
 
 /// A container, as far as this writer uses it.
@@ -84,6 +89,8 @@ pub(crate) enum Doubt {
     Delete,
     /// This default.
     Change { default: Default },
+    /// A group of items, all of them or none.
+    Batch(Batch),
 }
 
 /// Whether an item is there.
@@ -114,9 +121,11 @@ impl Book {
                 container(SHARED.to_owned(), false),
                 container(format!("own-{writer}"), true),
             ],
+            groups: BTreeMap::new(),
             doubt: None,
             asked_at: 0,
             acknowledged: 0,
+            batches_acknowledged: 0,
         }
     }
 
@@ -125,15 +134,26 @@ impl Book {
         format!("w{}", self.writer)
     }
 
+    /// The partition in which this writer has its batches.
+    pub(crate) fn batch_partition(&self) -> String {
+        format!("b{}", self.writer)
+    }
+
     /// The container at `place`; there are two.
     pub(crate) fn container(&mut self, place: usize) -> &mut Container {
         let [shared, own] = &mut self.containers;
         if place == 0 { shared } else { own }
     }
 
+    /// A number that no version had.
+    pub(crate) fn next_number(&mut self) -> u64 {
+        self.last_number += 1;
+        self.last_number
+    }
+
     /// Something new to write.
     pub(crate) fn draft(&mut self) -> Draft {
-        self.last_number += 1;
+        let number = self.next_number();
         let ttl = match self.random.below(10) {
             0..3 => Some(1 + i64::try_from(self.random.below(3)).unwrap_or(0)),
             3 => Some(-1),
@@ -141,9 +161,9 @@ impl Book {
         };
         let unique = match self.random.below(3) {
             0 => format!("u{}", self.random.below(SLOTS)),
-            _ => format!("n{}", self.last_number),
+            _ => format!("n{number}"),
         };
-        Draft { number: self.last_number, ttl, unique }
+        Draft { number, ttl, unique }
     }
 
     /// Notes the time of an answer, which must not be before the last one.

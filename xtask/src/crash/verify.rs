@@ -5,6 +5,7 @@
 
 use serde_json::Value;
 
+use super::batch;
 use super::book::{Book, DATABASE, Default, Doubt, Draft, Life, SLOTS};
 use super::writer::stamps;
 use crate::wire::{Answer, Client, partition};
@@ -12,7 +13,7 @@ use crate::{Result, failed};
 
 const PLACES: [usize; 2] = [0, 1];
 
-/// Reads every container and every id of this writer.
+/// Reads every container, every id and every group of this writer.
 pub(crate) fn everything(book: &mut Book, client: &mut Client) -> Result<()> {
     for place in PLACES {
         container(book, client, place)?;
@@ -23,6 +24,7 @@ pub(crate) fn everything(book: &mut Book, client: &mut Client) -> Result<()> {
             item(book, client, place, slot)?;
         }
     }
+    batch::verify(book, client)?;
     book.doubt = None;
     Ok(())
 }

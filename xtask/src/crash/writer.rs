@@ -6,6 +6,7 @@
 
 use serde_json::{Value, json};
 
+use super::batch::Batch;
 use super::book::{Book, DATABASE, Default, Doubt, Draft, Life, SLOTS};
 use crate::Result;
 use crate::wire::{Answer, Client, partition};
@@ -57,6 +58,7 @@ enum Request {
     CreateContainer(Default),
     DeleteContainer,
     ChangeDefault(Default),
+    Batch(Batch),
 }
 
 #[derive(Clone, Debug)]
@@ -71,6 +73,9 @@ enum Act {
 const OWN: usize = 1;
 
 fn choose(book: &mut Book) -> Request {
+    if book.random.once_in(5) {
+        return Request::Batch(Batch::choose(book));
+    }
     let place = if book.random.once_in(3) { OWN } else { 0 };
     let default = match book.random.below(4) {
         0 => None,
@@ -116,6 +121,7 @@ impl Request {
             Request::CreateContainer(default) => Doubt::Create { default: *default },
             Request::DeleteContainer => Doubt::Delete,
             Request::ChangeDefault(default) => Doubt::Change { default: *default },
+            Request::Batch(batch) => Doubt::Batch(*batch),
         }
     }
 
@@ -125,6 +131,7 @@ impl Request {
         let container = format!("{containers}/{own}");
         match self {
             Request::Item { place, slot, act } => act.send(book, client, *place, *slot),
+            Request::Batch(batch) => batch.send(book, client),
             Request::CreateContainer(default) => {
                 client.ask("POST", &containers, &[], &definition(&own, *default, false))
             }
@@ -143,6 +150,7 @@ impl Request {
         }
         let expected = match self {
             Request::Item { place, slot, act } => return act.note(book, *place, *slot, answer),
+            Request::Batch(batch) => return batch.note(book, answer),
             Request::CreateContainer(_) => 201,
             Request::DeleteContainer => 204,
             Request::ChangeDefault(_) => 200,
@@ -165,7 +173,7 @@ impl Request {
                 own.change_default(*default);
                 own.bury(now);
             }
-            Request::Item { .. } => {}
+            Request::Item { .. } | Request::Batch(_) => {}
         }
         Ok(())
     }
@@ -260,20 +268,24 @@ fn unless(rival: Option<Life>, status: u16) -> Vec<u16> {
 }
 
 fn body(book: &mut Book, slot: u64, draft: &Draft) -> String {
-    let large = book.random.once_in(50);
-    let max = if large { LARGE_FILLER_BYTES_MAX } else { FILLER_BYTES_MAX };
-    let filler = usize::try_from(book.random.below(max)).unwrap_or(0);
     let mut body = json!({
         "id": format!("i{slot}"),
         "pk": book.partition(),
         "n": draft.number,
         "u": draft.unique,
-        "filler": "x".repeat(filler),
+        "filler": filler(book),
     });
     if let (Some(object), Some(ttl)) = (body.as_object_mut(), draft.ttl) {
         object.insert("ttl".to_owned(), ttl.into());
     }
     body.to_string()
+}
+
+/// What gives an item its size.
+pub(crate) fn filler(book: &mut Book) -> String {
+    let large = book.random.once_in(50);
+    let max = if large { LARGE_FILLER_BYTES_MAX } else { FILLER_BYTES_MAX };
+    "x".repeat(usize::try_from(book.random.below(max)).unwrap_or(0))
 }
 
 /// `_ts` and `_etag` of an item.
@@ -283,7 +295,7 @@ pub(crate) fn stamps(item: &Value) -> Result<(u64, String)> {
     Ok((ts, etag.to_owned()))
 }
 
-fn expect(answer: &Answer, allowed: &[u16]) -> Result<()> {
+pub(crate) fn expect(answer: &Answer, allowed: &[u16]) -> Result<()> {
     if allowed.contains(&answer.status) {
         return Ok(());
     }
