@@ -1,10 +1,7 @@
 package dayfly;
 
 import static dayfly.Json.item;
-import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
-
-import java.util.List;
 
 import com.azure.cosmos.CosmosContainer;
 import com.azure.cosmos.CosmosException;
@@ -32,13 +29,6 @@ class NotYetTest extends OverHttpAndHttps {
         CosmosContainer container = container();
         var all = CosmosChangeFeedRequestOptions.createForProcessingFromBeginning(FeedRange.forFullRange());
         assertSaysSo(refused(501, () -> container.queryChangeFeed(all, ObjectNode.class).stream().count()));
-    }
-
-    @Test
-    void deleteByPartitionKey() {
-        CosmosContainer container = container();
-        assertSaysSo(refused(501, () -> container.deleteAllItemsByPartitionKey(X, null)));
-        assertEquals(List.of("a"), ids(container));
     }
 
     @Test
