@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use dayfly_storage::{Local, LocalOptions, StoreHints as _};
+use dayfly_storage::{Local, LocalOptions, Store as _, StoreHints as _};
 
 use crate::bench::Bench;
 use crate::bench::item::{Creates, DATABASE, read_request};
