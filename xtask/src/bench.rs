@@ -9,6 +9,7 @@
 //! purge    expired items removed a second, against bare fjall removing the same keys
 //! beside   latency of writes with and without a purge beside them
 //! wide     latency of small writes beside those of items with very many properties
+//! writes   batches against single creates, patches against replaces, deletes of partitions
 //! cancel   latency of reads and small queries beside heavy ones that nobody waits for
 //! query    CPU of queries, against point reads, other sizes and a bare loop; their memory
 //! order    two builds side by side: what the order of creation costs; needs --before
@@ -35,6 +36,7 @@ mod scale;
 mod start;
 mod ttl;
 mod wide;
+mod writes;
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -57,8 +59,9 @@ pub(crate) struct Options {
     /// An older build of the server, which `order` measures beside the other one.
     #[arg(long, value_name = "PATH")]
     before: Option<PathBuf>,
-    /// How many items the largest container of `query` and of `order` has: fewer are
-    /// for trying it out, and are not written down.
+    /// How many items the largest container of `query` and of `order` has, and at most
+    /// the largest partition of `writes`: fewer are for trying it out, and are not
+    /// written down.
     #[arg(long, value_name = "N", default_value_t = query::ITEMS, conflicts_with = "write",
         value_parser = clap::value_parser!(u64).range(order::ITEMS_MIN..=query::ITEMS))]
     items: u64,
@@ -74,13 +77,14 @@ enum Name {
     Purge,
     Beside,
     Wide,
+    Writes,
     Cancel,
     Query,
     Order,
 }
 
 /// All that need nothing but the server.
-const ALL: [Name; 10] = [
+const ALL: [Name; 11] = [
     Name::Start,
     Name::Read,
     Name::Create,
@@ -89,6 +93,7 @@ const ALL: [Name; 10] = [
     Name::Purge,
     Name::Beside,
     Name::Wide,
+    Name::Writes,
     Name::Cancel,
     Name::Query,
 ];
@@ -126,6 +131,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             Name::Purge => purge::run(&bench)?,
             Name::Beside => beside::run(&bench)?,
             Name::Wide => wide::run(&bench)?,
+            Name::Writes => writes::run(&bench, options.items)?,
             Name::Cancel => cancel::run(&bench)?,
             Name::Query => query::run(&bench, options.items)?,
             Name::Order => order::run(&bench, options.before.as_deref(), options.items)?,

@@ -52,6 +52,8 @@ impl Signer {
     fn token(&self, method: &str, path: &str) -> String {
         let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
         let (kind, link) = match parts.as_slice() {
+            // What is done to a resource is signed as the resource.
+            ["dbs", _, kind, _, "operations", _] => (*kind, parts.get(..4).unwrap_or_default()),
             // A feed: the type is the last part, the link is what is above.
             [above @ .., kind] if above.len() % 2 == 0 => (*kind, above),
             [.., kind, _] => (*kind, parts.as_slice()),
@@ -211,5 +213,7 @@ mod tests {
         let signature = "c09PEVJrgp2uQRkr934kFbTqhByc7TVr3OHyqlu%2Bc%2Bc%3D";
         assert!(signer.token("GET", "/dbs/ToDoList").ends_with(signature));
         assert_eq!(signer.token("GET", "/dbs/a/colls"), signer.token("GET", "dbs/a/colls/"));
+        let delete = signer.token("POST", "/dbs/a/colls/b/operations/partitionkeydelete");
+        assert_eq!(delete, signer.token("POST", "/dbs/a/colls/b"));
     }
 }

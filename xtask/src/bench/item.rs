@@ -14,7 +14,7 @@ pub(super) const ITEM_BYTES: usize = 1024;
 pub(super) const LARGE_BYTES: usize = 2_000_000;
 
 /// How many logical partitions the items are in.
-const PARTITIONS: u64 = 1000;
+pub(super) const PARTITIONS: u64 = 1000;
 
 /// Text to fill items with; different items take different parts.
 const FILLER_BYTES: usize = 4 * 1024 * 1024;
@@ -52,11 +52,15 @@ impl Items {
         json.clear();
         json.push_str(&format!("{{\"id\":\"{id}\",\"pk\":\"{key}\",\"n\":{number},\"text\":\""));
         let length = bytes.saturating_sub(json.len() + 2);
-        let places = self.filler.len().saturating_sub(length).max(1) as u64;
-        let start = Random::new(number ^ (version << 40)).below(places);
-        let start = usize::try_from(start).unwrap_or(0);
-        json.push_str(self.filler.get(start..start + length).unwrap_or_default());
+        json.push_str(self.text(number ^ (version << 40), length));
         json.push_str("\"}");
+    }
+
+    /// Some words; the same for the same seed.
+    pub(super) fn text(&self, seed: u64, length: usize) -> &str {
+        let places = self.filler.len().saturating_sub(length).max(1) as u64;
+        let start = usize::try_from(Random::new(seed).below(places)).unwrap_or(0);
+        self.filler.get(start..start + length).unwrap_or_default()
     }
 }
 
@@ -76,7 +80,7 @@ pub(super) fn definition() -> String {
     )
 }
 
-fn items_path() -> String {
+pub(super) fn items_path() -> String {
     format!("/dbs/{DATABASE}/colls/{CONTAINER}/docs")
 }
 
@@ -113,7 +117,8 @@ pub(super) fn replace_head(signer: &Signer, number: u64) -> String {
     signer.head("PUT", &format!("{}/{}", items_path(), id(number)))
 }
 
-fn end_with_body(head: &str, number: u64, json: &str, request: &mut Vec<u8>) {
+/// Ends a request with the key of an item's partition and a body.
+pub(super) fn end_with_body(head: &str, number: u64, json: &str, request: &mut Vec<u8>) {
     let key = partition_key(number);
     let length = json.len();
     for part in [

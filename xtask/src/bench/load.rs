@@ -228,12 +228,12 @@ async fn open_connection<N: FnMut(&mut Vec<u8>)>(
     }
 }
 
-/// Whether the answer has come to its end; an error if it is one. This is in the
-/// way of every answer, on the cores of the server.
+/// Whether the answer has come to its end; an error if it is one, or a batch of which
+/// something failed. This is in the way of every answer, on the cores of the server.
 fn is_whole(answer: &[u8]) -> Result<bool> {
     let Some(head) = memmem::find(answer, b"\r\n\r\n") else { return Ok(false) };
     let (head, body) = answer.split_at(head + 4);
-    if head.get(9) != Some(&b'2') {
+    if head.get(9) != Some(&b'2') || head.get(9..12) == Some(b"207") {
         return Err(format!("the server answered {}", String::from_utf8_lossy(answer)));
     }
     // Servers write it in lower case or with capitals.
@@ -256,5 +256,6 @@ mod tests {
         assert_eq!(is_whole(answer.strip_suffix(b"d").unwrap()), Ok(false));
         assert_eq!(is_whole(b"HTTP/1.1 200 OK\r\nconten"), Ok(false));
         assert!(is_whole(b"HTTP/1.1 404 Not Found\r\n\r\n").is_err());
+        assert!(is_whole(b"HTTP/1.1 207 Multi-Status\r\n\r\n").is_err());
     }
 }

@@ -24,6 +24,7 @@ struct Row {
 #[derive(Clone, Copy)]
 pub(super) enum Bar {
     AtMost(f64),
+    Below(f64),
     AtLeast(f64),
 }
 
@@ -47,6 +48,7 @@ impl Report {
     pub(super) fn judge(&mut self, what: impl Into<String>, value: f64, unit: &str, bar: Bar) {
         let (good, bar) = match bar {
             Bar::AtMost(most) => (value <= most, format!("<= {most:.2}{unit}")),
+            Bar::Below(end) => (value < end, format!("< {end:.2}{unit}")),
             Bar::AtLeast(least) => (value >= least, format!(">= {least:.2}{unit}")),
         };
         let verdict = if good { "pass" } else { "FAIL" };
