@@ -27,7 +27,7 @@ const ITEMS: u64 = 100_000;
 const BATCH: u64 = 100;
 
 pub(super) fn run(bench: &Bench, items: u64) -> Result<Report> {
-    let items = items.min(ITEMS);
+    let items = items.min(ITEMS) / BATCH * BATCH;
     let mut report = Report::new("writes");
     batch::run(bench, items, &mut report)?;
     patch::run(bench, items, &mut report)?;
