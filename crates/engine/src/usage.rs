@@ -5,7 +5,8 @@
 //! too much, so there the figures are kept for a second of the store's time, or
 //! for some hundred commits. They may lack the last writes. They never count what
 //! is dead: figures of an earlier second, or from before a change of the
-//! container, are not used.
+//! container, are not used. While items of a deleted partition wait for the purge, an
+//! answer about an item has none.
 
 use std::sync::Arc;
 
@@ -48,7 +49,7 @@ impl UsageCache {
     }
 
     /// What is alive in a container, as an answer of the time `now` may say it,
-    /// whose container has seen `lsn` commits.
+    /// whose container has seen `lsn` commits; `None`: nobody knows without counting.
     pub(crate) fn of(
         &self,
         store: &Arc<dyn Store>,
@@ -64,6 +65,10 @@ impl UsageCache {
             return Some(known.live);
         }
         let snapshot = store.snapshot().ok()?;
+        // Else what was deleted with its partition would be counted, for each answer.
+        if !container.buckets().all(|bucket| standing::knows_alone(&*snapshot, bucket)) {
+            return None;
+        }
         let live = standing::of(&*snapshot, container).ok()?.live;
         let at = Timestamp(snapshot.now());
         self.known.insert(container.number, KnownUsage { at, epoch, lsn, live });
