@@ -51,7 +51,7 @@ fn entries_written(server: &Server, operation: Operation) -> (usize, usize) {
     let Ok(draft) = plan.draft(&view) else { panic!("it is refused") };
     let mut batch = Batch::default();
     (draft.write)(Stamp { lsn: 1000, ts: view.now(), opened: 1 }, &mut batch);
-    let entries = || batch.rows().filter(|(key, _)| keys::entry_owner(key).is_some());
+    let entries = || batch.rows().filter(|(key, _)| keys::is_indexed(key));
     (
         entries().filter(|(_, value)| value.is_some()).count(),
         entries().filter(|(_, value)| value.is_none()).count(),
