@@ -13,8 +13,6 @@ use crate::scope::Opened;
 
 /// The largest page, in bytes of JSON.
 const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// How many keys one page looks at; many may be expired.
-const SCAN_MAX: u64 = 20_000;
 
 /// Shows items of a container.
 pub(crate) fn items(opened: &Opened, part: &Part, page: &Page) -> Reply {
@@ -94,20 +92,24 @@ impl<'a> ListPage<'a> {
     fn read_segment(&mut self, segment: &Segment, from: u64) -> Result<Option<ListPlace>> {
         let free = |_| Ok(());
         let mut items = InOrder::new(self.opened, segment, from, &free)?;
+        // What was passed to begin with does not count: the next page would pass it again,
+        // and never get further.
+        let begun = items.looked().keys;
+        let most = self.opened.limits.list_looks;
         loop {
             while let Some(record) = items.pop() {
                 if !self.add(&record) {
                     return Ok(Some((segment.range, segment.mark, record.docno)));
                 }
             }
-            if self.looked_at + items.looked().keys >= SCAN_MAX {
+            if self.looked_at + items.looked().keys - begun >= most {
                 return Ok(Some((segment.range, segment.mark, items.from())));
             }
             if !items.fetch(self.limit - self.count + 1, &free)? {
                 break;
             }
         }
-        self.looked_at += items.looked().keys;
+        self.looked_at += items.looked().keys - begun;
         Ok(None)
     }
 

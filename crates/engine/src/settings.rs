@@ -67,6 +67,8 @@ impl QuerySteps {
 pub struct QueryLimits {
     /// How many items a page looks at that can end before it is full.
     pub page_looks: u64,
+    /// How many keys a page of a list looks at; many may be expired.
+    pub list_looks: u64,
     /// No more items than this are read without an index.
     pub few_items: u64,
     /// Past no more dead ones than this.
@@ -92,6 +94,7 @@ impl QueryLimits {
     /// Those that are shipped.
     pub const USUAL: QueryLimits = QueryLimits {
         page_looks: 50_000,
+        list_looks: 20_000,
         few_items: 16,
         few_dead: 64,
         sorted_items: 1_000,
@@ -106,6 +109,7 @@ impl QueryLimits {
     /// So small that every way is taken with a few dozen items.
     pub const SMALL: QueryLimits = QueryLimits {
         page_looks: 60,
+        list_looks: 10,
         few_items: 6,
         few_dead: 12,
         sorted_items: 10,

@@ -91,6 +91,7 @@ fn play(seed: u64) -> Outcome {
         }
         if number < QUERIES - MOVING - PARTED {
             ask(&world, &mut random)?;
+            list(&world, &mut random)?;
         } else if number < QUERIES - MOVING {
             ask_parts(&world, &mut random)?;
         } else {
@@ -127,6 +128,26 @@ fn ask(world: &World, random: &mut Random) -> Outcome {
         }
     }
     Ok(())
+}
+
+/// Lists a piece of a container, in pages.
+fn list(world: &World, random: &mut Random) -> Outcome {
+    let piece = random.piece(&world.layout);
+    let limit = 1 + usize::try_from(random.below(20)).unwrap();
+    let expected: Vec<Value> =
+        world.documents(0, &piece).into_iter().map(|document| document.value).collect();
+    let (mut listed, mut continuation) = (Vec::new(), None);
+    for _ in 0..10_000 {
+        let (page, next) = world.list(0, &piece, limit, continuation)?;
+        listed.extend(page);
+        continuation = next;
+        if continuation.is_none() {
+            let is_same = listed == expected;
+            let why = || format!("a list of {piece:?} in pages of {limit}: {listed:?}");
+            return if is_same { Ok(()) } else { Err(why()) };
+        }
+    }
+    Err(format!("a list of {piece:?} does not end"))
 }
 
 /// The definition of the first side, for a person.

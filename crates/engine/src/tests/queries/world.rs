@@ -362,12 +362,7 @@ impl World {
         let query = QueryItems {
             at: at(side),
             query: query.to_string().into_bytes(),
-            part: Part {
-                partition_key: piece.key.map(key),
-                range: piece.range.clone(),
-                start: piece.start.clone(),
-                end: piece.end.clone(),
-            },
+            part: piece.part(),
             page: Page { limit: Some(rows), continuation },
             cross_partition: true,
             scan: true,
@@ -380,6 +375,25 @@ impl World {
             return Err("the answer has no rows".to_owned());
         };
         Ok((rows.clone(), success.continuation))
+    }
+
+    /// One page of a list: the places of its items, and how the next one starts.
+    pub(super) fn list(
+        &self,
+        side: usize,
+        piece: &Piece,
+        limit: usize,
+        continuation: Option<String>,
+    ) -> Result<(Vec<Value>, Option<String>), String> {
+        let part = piece.part();
+        let page = Page { limit: Some(limit), continuation };
+        let success = self.run(Operation::ListItems { at: at(side), part, page })?;
+        let body = value::read(&String::from_utf8(success.body.to_vec()).unwrap());
+        let body = body.map_err(|error| error.to_string())?;
+        let Value::Array(items) = body.property("Documents") else {
+            return Err("the list has no items".to_owned());
+        };
+        Ok((items.clone(), success.continuation))
     }
 
     /// What a client is told that asks a query of each range by itself.
@@ -449,6 +463,17 @@ impl Random {
     fn member(&mut self, path: &str) -> Json {
         let order = self.pick(&["ascending", "descending"]);
         json!({"path": format!("/{path}"), "order": order})
+    }
+}
+
+impl Piece {
+    fn part(&self) -> Part {
+        Part {
+            partition_key: self.key.map(key),
+            range: self.range.clone(),
+            start: self.start.clone(),
+            end: self.end.clone(),
+        }
     }
 }
 
