@@ -3,6 +3,7 @@
 mod churn;
 mod clocks;
 mod computed;
+mod deleted;
 mod index;
 mod lanes;
 mod model;

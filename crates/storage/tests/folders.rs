@@ -50,16 +50,16 @@ fn another_format_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     open(folder.path()).close().unwrap();
     let format = folder.path().join("dayfly.format");
-    assert!(std::fs::read_to_string(&format).unwrap().starts_with("dayfly 6 "));
+    assert!(std::fs::read_to_string(&format).unwrap().starts_with("dayfly 7 "));
 
-    for other in [5, 7] {
+    for other in [6, 8] {
         std::fs::write(&format, format!("dayfly {other}\n")).unwrap();
         let sentence = refusal(folder.path(), LocalOptions::default());
         assert!(sentence.contains(&format!("has format {other}")), "{sentence}");
         assert!(sentence.contains("Start the version that wrote it"), "{sentence}");
     }
 
-    for unclear in ["something else", "dayfly 6", "dayfly 6 not-an-identity"] {
+    for unclear in ["something else", "dayfly 7", "dayfly 7 not-an-identity"] {
         std::fs::write(&format, unclear).unwrap();
         let sentence = refusal(folder.path(), LocalOptions::default());
         assert!(sentence.contains("does not say which format"), "{sentence}");

@@ -466,9 +466,16 @@ impl Server {
 
     /// How many items a list shows.
     pub(super) fn listed(&self) -> usize {
-        let (part, page) = (Part::default(), Page::default());
-        let success = self.run(Operation::ListItems { at: at(), part, page }).unwrap();
-        success.item_count.unwrap()
+        let (mut count, mut page) = (0, Page::default());
+        loop {
+            let list = Operation::ListItems { at: at(), part: Part::default(), page };
+            let success = self.run(list).unwrap();
+            count += success.item_count.unwrap();
+            if success.continuation.is_none() {
+                return count;
+            }
+            page = Page { limit: None, continuation: success.continuation };
+        }
     }
 
     pub(super) fn rows(&self) -> usize {

@@ -1,0 +1,86 @@
+//! Deletes of whole partitions: what can be seen while the purge removes them, bit by bit.
+
+use dayfly_model::ErrorKind;
+use serde_json::{Value, json};
+
+use super::server::{Crash, Kind, Server, at, partition_key};
+use crate::deleted::PENDING_MAX;
+use crate::operation::{Operation, QueryItems};
+
+impl Server {
+    fn delete_partition(&self, key: &str) -> Result<(), ErrorKind> {
+        let partition_key = Some(partition_key(key));
+        self.run(Operation::DeletePartition { at: at(), partition_key }).map(|_| ())
+    }
+
+    fn count(&self) -> u64 {
+        let query = json!({"query": "SELECT VALUE COUNT(1) FROM c"}).to_string().into_bytes();
+        let query = QueryItems { at: at(), query, cross_partition: true, ..QueryItems::default() };
+        let success = self.run(Operation::QueryItems(query)).unwrap();
+        let body: Value = serde_json::from_slice(&success.body.to_vec()).unwrap();
+        body["Documents"][0].as_u64().unwrap()
+    }
+
+    /// What is alive by the histogram, and what has expired and is still there.
+    fn figures(&self) -> (u64, u64) {
+        let success = self.run(Operation::ReadTtl { at: at() }).unwrap();
+        let body: Value = serde_json::from_slice(&success.body.to_vec()).unwrap();
+        let items = |name: &str| body[name]["items"].as_u64().unwrap();
+        (items("live"), items("backlog"))
+    }
+}
+
+/// More than one unit of the purge takes, so that what is seen in between is compared.
+#[test]
+fn nothing_of_a_large_partition_is_seen_while_it_goes() {
+    const GONE: u64 = 1300;
+    let mut server = Server::new(Kind::Memory { slices: 1 });
+    server.make_container(Some(100), &["/email"]);
+    for number in 0..GONE {
+        let item = json!({"id": number.to_string(), "pk": "a", "email": number, "n": number});
+        server.create(item).unwrap();
+    }
+    server.create(json!({"id": "stays", "pk": "b", "n": 1})).unwrap();
+    server.delete_partition("a").unwrap();
+    server.create(json!({"id": "0", "pk": "a", "email": 7, "n": 1})).unwrap();
+    let mut left = server.stored_items();
+    assert!(left > 1000);
+    while left > 2 {
+        assert_eq!((server.count(), server.figures()), (2, (2, 0)));
+        assert_eq!(server.read("5", "a"), Err(ErrorKind::NotFound));
+        server.check();
+        server.turn();
+        let now = server.stored_items();
+        assert!(now < left, "{now} of {left}");
+        left = now;
+    }
+    // It was deleted and has not expired.
+    assert_eq!(server.engine().purged_items(), 0);
+    assert_eq!((server.count(), server.figures()), (2, (2, 0)));
+    server.check();
+}
+
+#[test]
+fn only_so_many_wait_for_the_purge() {
+    let mut server = Server::new(Kind::Memory { slices: 1 });
+    server.make_container(None, &[]);
+    for number in 0..=PENDING_MAX {
+        server.create(json!({"id": "1", "pk": format!("k{number}")})).unwrap();
+    }
+    for number in 0..PENDING_MAX {
+        server.delete_partition(&format!("k{number}")).unwrap();
+    }
+    let last = format!("k{PENDING_MAX}");
+    assert_eq!(server.delete_partition(&last), Err(ErrorKind::RetryWith));
+    // One that waits already can be deleted again.
+    server.delete_partition("k0").unwrap();
+    assert_eq!(server.count(), 1);
+    server.crash(Crash::Kill);
+    assert_eq!(server.count(), 1);
+    server.purge();
+    server.delete_partition(&last).unwrap();
+    assert_eq!(server.count(), 0);
+    server.purge();
+    assert_eq!(server.stored_items(), 0);
+    server.check();
+}
