@@ -20,7 +20,7 @@
 //! `move` removes what is at `from`, and then adds it at `path`. Each operation sees what
 //! those before it did, and one that is refused refuses them all.
 //!
-//! The text of the item is changed in place ([`edit`]), and not read into values: what no
+//! The text of the item is changed in place (`edit.rs`), and not read into values: what no
 //! operation names stays as it is, to the byte, and costs a copy.
 
 mod edit;

@@ -282,3 +282,18 @@ fn a_page_goes_on_among_items_that_are_sorted_alike() {
         }
     }
 }
+
+/// An item that is changed where pages have passed says nothing of what they gave.
+#[test]
+fn no_distinct_row_is_lost_to_a_change_behind_the_page() {
+    let mut server = Server::new(Kind::Memory { slices: 1 });
+    server.make_container(None, &[]);
+    for (id, v) in ["pear", "plum", "fig", "kiwi"].into_iter().enumerate() {
+        server.create(json!({"id": id.to_string(), "pk": "x", "v": v})).unwrap();
+    }
+    let query = "SELECT DISTINCT VALUE c.v FROM c";
+    let (first, next) = server.page(query, 2, None);
+    assert_eq!(first, ["pear", "plum"]);
+    server.upsert(json!({"id": "1", "pk": "x", "v": "fig"})).unwrap();
+    assert_eq!(server.page(query, 2, next).0, ["fig", "kiwi"]);
+}
