@@ -41,9 +41,9 @@ impl Segment {
         Segment { range: range.number, rank, mark, bucket, scope }
     }
 
-    /// The same range, but only these partitions of it.
-    pub(crate) fn only(self, partitions: Vec<Partition>) -> Segment {
-        let scope = Scope::Named(partitions);
+    /// The same range, but only what these say of it.
+    pub(crate) fn only(self, scopes: &[&Scope]) -> Segment {
+        let scope = Scope::any(scopes);
         Segment { mark: scope.mark(), scope, ..self }
     }
 }
@@ -55,11 +55,39 @@ pub(crate) enum Scope {
     Whole,
     /// These.
     Named(Vec<Partition>),
-    /// Those between two points of the space of keys.
-    Between(KeyRange),
+    /// Those between two points of the space of keys, or between several: in order, and
+    /// apart from each other.
+    Between(Vec<KeyRange>),
 }
 
 impl Scope {
+    /// What any of these means: single partitions, if they all name some.
+    fn any(scopes: &[&Scope]) -> Scope {
+        let mut partitions: Vec<Partition> = Vec::new();
+        for scope in scopes {
+            let Scope::Named(more) = scope else { return Scope::between(scopes) };
+            for one in more {
+                if !partitions.contains(one) {
+                    partitions.push(one.clone());
+                }
+            }
+        }
+        Scope::Named(partitions)
+    }
+
+    fn between(scopes: &[&Scope]) -> Scope {
+        let mut ranges: Vec<KeyRange> = scopes.iter().flat_map(|scope| scope.ranges()).collect();
+        ranges.sort_by(|left, right| left.start.cmp(&right.start));
+        let mut apart: Vec<KeyRange> = Vec::new();
+        for range in ranges {
+            match apart.last_mut() {
+                Some(last) if range.start <= last.end => last.end = range.end.max(last.end.clone()),
+                _ => apart.push(range),
+            }
+        }
+        Scope::Between(apart)
+    }
+
     fn mark(&self) -> u32 {
         let Scope::Named(partitions) = self else { return 0 };
         let mut hasher = Sha256::new();
@@ -74,7 +102,7 @@ impl Scope {
         match self {
             Scope::Whole => true,
             Scope::Named(partitions) => partitions.iter().any(|known| known.bytes() == partition),
-            Scope::Between(range) => range.contains(partition),
+            Scope::Between(ranges) => ranges.iter().any(|range| range.contains(partition)),
         }
     }
 
@@ -83,7 +111,7 @@ impl Scope {
         match self {
             Scope::Whole => vec![keys::partitions_between(&Epk(Vec::new()), None)],
             Scope::Named(partitions) => partitions.iter().map(Partition::range).collect(),
-            Scope::Between(range) => vec![range.clone()],
+            Scope::Between(ranges) => ranges.clone(),
         }
     }
 }
@@ -112,7 +140,7 @@ fn segment(container: &Container, range: &Range, interval: &Interval) -> Segment
     } else {
         let mut within = Interval { min: range.min.clone(), max: range.max.clone() };
         within.narrow(&interval.min, interval.max.as_ref());
-        Scope::Between(keys::partitions_between(&within.min, within.max.as_ref()))
+        Scope::Between(vec![keys::partitions_between(&within.min, within.max.as_ref())])
     };
     Segment::new(range, bucket, scope)
 }

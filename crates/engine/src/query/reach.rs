@@ -6,7 +6,6 @@ use dayfly_model::partition_key::PartitionKey;
 use dayfly_sql::Request;
 use dayfly_sql::plan::{Routing, routing};
 
-use crate::keys::Partition;
 use crate::operation::Part;
 use crate::parts::{Scope, Segment, Touched, segments};
 use crate::scope::Opened;
@@ -55,24 +54,18 @@ pub(super) fn reach(opened: &Opened, request: &Request, part: &Part) -> Result<R
     if !known.is_empty() {
         touched.retain(|touched| known.contains(&touched.range));
     }
-    Ok(Reach { touched, segments: joined(all, named), partitions, key })
+    Ok(Reach { touched, segments: joined(all, &named), partitions, key })
 }
 
-/// The segments of single partitions, as one for each range, in the order of all.
-fn joined(all: Vec<Segment>, named: Vec<Segment>) -> Vec<Segment> {
+/// The segments of single keys, as one for each range, in the order of all. A key may be
+/// the first part of a hierarchical one, and then means many partitions.
+fn joined(all: Vec<Segment>, named: &[Segment]) -> Vec<Segment> {
     let mut joined = Vec::new();
     for segment in all {
-        let mut partitions: Vec<Partition> = Vec::new();
-        for Segment { scope, .. } in named.iter().filter(|named| named.range == segment.range) {
-            let Scope::Named(more) = scope else { continue };
-            for one in more {
-                if !partitions.contains(one) {
-                    partitions.push(one.clone());
-                }
-            }
-        }
-        if !partitions.is_empty() {
-            joined.push(segment.only(partitions));
+        let here = named.iter().filter(|named| named.range == segment.range);
+        let scopes: Vec<&Scope> = here.map(|named| &named.scope).collect();
+        if !scopes.is_empty() {
+            joined.push(segment.only(&scopes));
         }
     }
     joined
