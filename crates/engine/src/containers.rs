@@ -249,7 +249,7 @@ fn open(
     let record = catalog::find_container_record(snapshot, &owner, &at.container)?
         .ok_or_else(|| not_found(ErrorKind::NotFound))?;
     let container = Container::new(&owner.value, record.clone());
-    check_intended(&container, at.intended_rid.as_deref())?;
+    check_intended(&container, &at.intended)?;
     Ok((owner, record, container))
 }
 

@@ -516,6 +516,12 @@ impl Engine {
         commit(&*self.shared.store, keys::PROBE, Probe).wait().map_err(storage_failed)
     }
 
+    /// The ids of a container's partition key ranges, in their order; or why there are none.
+    pub fn ranges_of(&self, at: &ContainerScope) -> Result<Vec<Arc<str>>, Reply> {
+        let opened = self.shared.enter(at, ErrorKind::NotFound)?;
+        Ok(opened.container.ranges.iter().map(|range| Arc::clone(&range.id)).collect())
+    }
+
     /// Whether writes are taken just now.
     pub fn writable(&self) -> Result<()> {
         self.shared.store.writable().map_err(storage_failed)

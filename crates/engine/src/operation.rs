@@ -4,13 +4,13 @@
 //! below looks at headers again. Resources are named as the client named them,
 //! by name or by RID.
 
-use dayfly_model::Error;
 use dayfly_model::epk::Epk;
 use dayfly_model::json::ObjectText;
 use dayfly_model::partition_key::PartitionKey;
 use dayfly_model::patch::Patch;
 use dayfly_model::throughput::Throughput;
 use dayfly_model::ttl::ContainerTtl;
+use dayfly_model::{Error, ErrorKind};
 pub use dayfly_storage::clock::Step as ClockStep;
 
 /// A request, understood.
@@ -307,10 +307,19 @@ pub struct ContainerScope {
     pub database: String,
     /// The container, by name or RID.
     pub container: String,
-    /// The RID the client has cached for it.
-    pub intended_rid: Option<String>,
+    /// The RIDs that the client has cached for it, judged one after the other.
+    pub intended: Vec<Intended>,
     /// What the client has seen already.
     pub session: Option<String>,
+}
+
+/// A RID that a client takes for that of a container.
+#[derive(Clone, Debug)]
+pub struct Intended {
+    /// The RID.
+    pub rid: String,
+    /// What it is told when the container has another one.
+    pub otherwise: ErrorKind,
 }
 
 /// An item as the request names it.

@@ -8,7 +8,7 @@ use dayfly_storage::{Bucket, Direction, Snapshot};
 
 use crate::catalog::{self, Container};
 use crate::index::walk::{Entries, EntryRange};
-use crate::operation::{ContainerScope, Part};
+use crate::operation::{ContainerScope, Intended, Part};
 use crate::parts::{self, Touched};
 use crate::reply::{Origin, Reply, storage_failed};
 use crate::settings::QueryLimits;
@@ -37,7 +37,7 @@ impl Opened {
 
     /// Takes what the request believes of the container, if that can be.
     fn believe(&mut self, at: &ContainerScope) -> Result<()> {
-        check_intended(&self.container, at.intended_rid.as_deref())?;
+        check_intended(&self.container, &at.intended)?;
         if let Some(token) = &at.session {
             self.session = session::parse(token)?;
         }
@@ -147,22 +147,33 @@ impl Shared {
                 limits: self.settings.query_limits,
                 snapshot,
             }),
-            Err(error) => Err(Reply::failed(error, catalog::now(&*snapshot))),
+            Err(error) => Err(Reply::failed(gone(error, at), catalog::now(&*snapshot))),
         }
     }
 }
 
 /// Clients that have cached a container's RID say so, and look again when the
 /// container was deleted and made anew since.
-pub(crate) fn check_intended(container: &Container, intended: Option<&str>) -> Result<()> {
-    match intended {
-        Some(rid) if *rid != *container.rid_text => Err(Error::new(
-            ErrorKind::ContainerRidMismatch,
+pub(crate) fn check_intended(container: &Container, intended: &[Intended]) -> Result<()> {
+    match intended.iter().find(|intended| *intended.rid != *container.rid_text) {
+        Some(Intended { rid, otherwise }) => Err(Error::new(
+            *otherwise,
             format!(
                 "The container has the RID '{}', not '{rid}': it was created anew.",
                 container.rid_text
             ),
         )),
-        _ => Ok(()),
+        None => Ok(()),
     }
+}
+
+/// What a client is told of a container that is not there. One that has cached a RID for
+/// the name, and wants to hear it before all else when that is stale, looks again.
+fn gone(error: Error, at: &ContainerScope) -> Error {
+    let is_missing = matches!(error.kind, ErrorKind::NotFound | ErrorKind::OwnerNotFound);
+    let is_stale = |intended: &Intended| intended.otherwise == ErrorKind::NameCacheStale;
+    if is_missing && at.intended.iter().any(is_stale) {
+        return Error { kind: ErrorKind::NameCacheStale, ..error };
+    }
+    error
 }

@@ -68,6 +68,8 @@ error_kinds! {
     RequestTimeout          408    0 "RequestTimeout";
     /// The id or unique key is taken.
     Conflict                409    0 "Conflict";
+    /// The name of a container means another one than the client has cached, or none.
+    NameCacheStale          410 1000 "Gone";
     /// The partition key range does not exist any more.
     RangeGone               410 1002 "Gone";
     /// `If-Match` named another version.
