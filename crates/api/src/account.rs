@@ -36,17 +36,17 @@ pub(crate) fn describe(host: &str, secure: bool, on_ipv4: bool) -> Value {
         "enableNRegionSynchronousCommit": false,
         "disableCrossRegionalHedging": false,
         "userReplicationPolicy": {
-            "asyncReplication": false, "minReplicaSetSize": 1, "maxReplicasetSize": 4,
+            "asyncReplication": false, "minReplicaSetSize": 1, "maxReplicasetSize": 1,
         },
         "userConsistencyPolicy": {"defaultConsistencyLevel": "Session"},
-        "systemReplicationPolicy": {"minReplicaSetSize": 1, "maxReplicasetSize": 4},
+        "systemReplicationPolicy": {"minReplicaSetSize": 1, "maxReplicasetSize": 1},
         "readPolicy": {"primaryReadCoefficient": 1, "secondaryReadCoefficient": 1},
         "queryEngineConfiguration": query_engine().to_string(),
     })
 }
 
 /// `localhost` as an address.
-fn by_address(host: &str) -> Cow<'_, str> {
+pub(crate) fn by_address(host: &str) -> Cow<'_, str> {
     let (name, port) = host.split_at(host.find(':').unwrap_or(host.len()));
     if name.eq_ignore_ascii_case("localhost") {
         return format!("127.0.0.1{port}").into();

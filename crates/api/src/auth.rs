@@ -95,8 +95,7 @@ impl Keys {
     pub(crate) fn verify(
         &self,
         method: &str,
-        raw_path: &str,
-        segments: &[Cow<'_, str>],
+        path: SignedPath<'_>,
         options: &dyn Options,
         wall: Timestamp,
     ) -> Result<Caller> {
@@ -108,7 +107,7 @@ impl Keys {
         })?;
         let signature = signature(&token)?;
         let date = signed_date(options)?;
-        let signed = Signed { method, raw_path, segments, date: &date };
+        let signed = Signed { method, path, date: &date };
         let caller = self.caller(|key| signed.by(key, &signature));
         let caller = caller.ok_or_else(|| wrong_signature(&signed))?;
         check_window(&date, wall)?;
@@ -258,11 +257,19 @@ fn cased(date: &str) -> String {
     text.replace("Gmt", "GMT")
 }
 
+/// The path of a request, as far as it is signed.
+#[derive(Clone, Copy)]
+pub(crate) struct SignedPath<'a> {
+    /// As it stands in the request, where it stands there in one piece.
+    pub(crate) raw: Option<&'a str>,
+    /// Its parts, decoded.
+    pub(crate) segments: &'a [Cow<'a, str>],
+}
+
 /// What a client signs of a request. SDKs write the link in different ways.
 struct Signed<'a> {
     method: &'a str,
-    raw_path: &'a str,
-    segments: &'a [Cow<'a, str>],
+    path: SignedPath<'a>,
     date: &'a SignedDate<'a>,
 }
 
@@ -275,7 +282,7 @@ impl Signed<'_> {
                     && key.signed(&self.payload("partitionkey", link), signature))
         };
         good(&self.decoded_link())
-            || good(&self.raw_link())
+            || self.raw_link().is_some_and(|link| good(&link))
             || self.rid_link().is_some_and(|link| good(&link))
     }
 
@@ -299,40 +306,40 @@ impl Signed<'_> {
     }
 
     fn is_partition_key_delete(&self) -> bool {
-        self.segments.get(4).is_some_and(|kind| kind == "operations")
+        self.path.segments.get(4).is_some_and(|kind| kind == "operations")
     }
 
     /// How much of the path is the link: the resource itself, or for a feed
     /// the resource above it.
     fn depth(&self) -> usize {
-        let count = self.segments.len();
+        let count = self.path.segments.len();
         if self.is_partition_key_delete() { 4 } else { count - count % 2 }
     }
 
     /// The type that is signed: the last but one segment, or for a feed the
     /// last.
     fn kind(&self) -> &str {
-        let at = match self.segments.len() {
+        let at = match self.path.segments.len() {
             _ if self.is_partition_key_delete() => 2,
             0 => return "",
             count if count % 2 == 0 => count - 2,
             count => count - 1,
         };
-        self.segments.get(at).map_or("", AsRef::as_ref)
+        self.path.segments.get(at).map_or("", AsRef::as_ref)
     }
 
     fn decoded_link(&self) -> String {
-        join(self.segments.iter().map(AsRef::as_ref).take(self.depth()))
+        join(self.path.segments.iter().map(AsRef::as_ref).take(self.depth()))
     }
 
-    fn raw_link(&self) -> String {
-        let segments = self.raw_path.split('/').filter(|segment| !segment.is_empty());
-        join(segments.take(self.depth()))
+    fn raw_link(&self) -> Option<String> {
+        let segments = self.path.raw?.split('/').filter(|segment| !segment.is_empty());
+        Some(join(segments.take(self.depth())))
     }
 
     /// If everything is named by its RID.
     fn rid_link(&self) -> Option<String> {
-        let path = self.segments.get(..self.depth())?;
+        let path = self.path.segments.get(..self.depth())?;
         let (last, first) = (path.last()?, path.first()?);
         let is_rid = if first == "offers" {
             OfferRid::parse(last).is_some()

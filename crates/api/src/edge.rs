@@ -16,16 +16,19 @@ pub enum Protocol {
     TlsHttp1,
     /// HTTP/2 over TLS.
     TlsHttp2,
+    /// Frames of direct mode, over TLS.
+    Direct,
 }
 
 impl Protocol {
     /// All of them, with their names.
-    pub(crate) const ALL: [(Protocol, &'static str); 5] = [
+    pub(crate) const ALL: [(Protocol, &'static str); 6] = [
         (Protocol::Unknown, "unknown"),
         (Protocol::Http1, "http1"),
         (Protocol::Http2, "http2"),
         (Protocol::TlsHttp1, "tls_http1"),
         (Protocol::TlsHttp2, "tls_http2"),
+        (Protocol::Direct, "direct"),
     ];
 }
 
@@ -83,6 +86,6 @@ mod tests {
         edge.ends(Protocol::Unknown);
         edge.begins(Protocol::TlsHttp2);
         let open: Vec<usize> = edge.open().map(|(_, count)| count).collect();
-        assert_eq!(open, [0, 0, 0, 0, 1]);
+        assert_eq!(open, [0, 0, 0, 0, 1, 0]);
     }
 }

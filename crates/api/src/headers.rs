@@ -71,6 +71,11 @@ spelled! {
     Version "x-ms-version";
 }
 
+/// What an option is called where it is told in a sentence: by every protocol as in HTTP.
+pub(crate) fn name(option: Opt) -> &'static str {
+    header(option).as_str()
+}
+
 /// The headers of a request.
 #[derive(Clone, Copy)]
 pub(crate) struct Headers<'a> {
@@ -115,7 +120,7 @@ impl Options for Headers<'_> {
     }
 
     fn name(&self, option: Opt) -> &str {
-        header(option).as_str()
+        name(option)
     }
 
     /// By the type of the body, or by one of three flags.

@@ -30,6 +30,8 @@ kinds! {
     #[default]
     Refused          "refused";
     ReadAccount      "read_account";
+    /// Where the ranges of a container are.
+    ReadAddresses    "read_addresses";
     CreateDatabase   "create_database";
     ReadDatabase     "read_database";
     ListDatabases    "list_databases";

@@ -4,10 +4,12 @@
 //! reply, response. `Api::answer` shows it on one screen.
 
 mod account;
+mod addresses;
 mod admin;
 mod advice;
 mod auth;
 mod batch;
+pub mod direct;
 mod edge;
 mod explorer;
 mod headers;
@@ -42,14 +44,15 @@ use uuid::Uuid;
 
 use crate::admin::Call;
 pub use crate::auth::AccountKeys;
-use crate::auth::Keys;
+use crate::auth::{Keys, SignedPath};
 pub use crate::edge::{Edge, Protocol};
 use crate::headers::Headers;
 use crate::kind::Kind;
 use crate::metrics::Meters;
 use crate::operation::{Request, wrong_verb};
+use crate::options::Options;
 use crate::reply::{Constant, Context};
-use crate::requests::{About, Answered, RequestLog};
+use crate::requests::{About, Answered, Channel, RequestLog};
 use crate::route::Resource;
 pub use crate::route::UNKNOWN_PATH;
 use crate::warnings::Warnings;
@@ -71,6 +74,10 @@ pub struct Settings {
     /// The host that the account names, with its port; without one, the host by which its
     /// reader came.
     pub public_host: Option<String>,
+    /// Whether clients in direct mode are served, and told where.
+    pub direct: bool,
+    /// The name of this machine, for clients that may come by nothing but a name.
+    pub machine: Option<String>,
     /// What `/_explorer/emulator.pem` serves.
     pub certificate_pem: Option<String>,
     /// Whether the last requests are kept in memory, for those who look.
@@ -116,6 +123,7 @@ pub struct Api {
     edge: Arc<Edge>,
     number: AtomicU64,
     constant: Constant,
+    fixed: direct::Fixed,
 }
 
 impl Api {
@@ -125,6 +133,7 @@ impl Api {
             keys: RwLock::new(Arc::new(Keys::parse(&settings.keys)?)),
             certificate_pem: RwLock::new(settings.certificate_pem.take()),
             constant: Constant::new((settings.wall)()),
+            fixed: direct::Fixed::new((settings.wall)()),
             log: RequestLog::new(settings.request_log),
             meters: Meters::default(),
             warnings: Warnings::default(),
@@ -226,8 +235,14 @@ impl Api {
             Some(path) => (path.as_ref(), Cow::Owned(route::segments(path)?)),
             None => (path, Cow::Borrowed(segments)),
         };
+        let path = SignedPath { raw: Some(path), segments: &segments };
+        self.verify(request.verb, path, request.options)
+    }
+
+    /// Who signed a request, by whatever protocol it came.
+    fn verify(&self, verb: &str, path: SignedPath<'_>, options: &dyn Options) -> Result<Caller> {
         let keys = self.keys();
-        let verify = |now| keys.verify(request.verb, path, &segments, request.options, now);
+        let verify = |now| keys.verify(verb, path, options, now);
         verify((self.settings.wall)()).or_else(|refused| {
             // When our clock has jumped, clients on other machines are right.
             let clock = self.engine.glance();
@@ -296,6 +311,10 @@ impl Api {
             *about = Kind::ReadAccount.into();
             return self.account(request, incoming);
         }
+        if resource == Resource::Addresses {
+            *about = Kind::ReadAddresses.into();
+            return self.addresses(request, incoming);
+        }
         let operation = operation::read(request, resource)
             .or_else(|error| operation::refuse(request, segments, error))?;
         *about = self.log.about(&operation);
@@ -320,6 +339,11 @@ impl Api {
             }
         }
         Ok(Some(match resource {
+            // Whoever reads this has chosen the wrong mode, and may as well have the key.
+            Resource::Addresses => {
+                addresses::check(query_of(&parts.uri), self.settings.direct)?;
+                return Ok(None);
+            }
             Resource::Account if self.settings.open_account && !is_signed => {
                 *about = Kind::ReadAccount.into();
                 self.account(request, incoming)?
@@ -398,6 +422,24 @@ impl Api {
         Ok(self.tell(body.to_string()))
     }
 
+    fn addresses(&self, request: &Request<'_>, incoming: &Incoming) -> Result<Said> {
+        if !matches!(request.verb, "GET" | "HEAD") {
+            return Err(wrong_verb(request.verb));
+        }
+        let wanted = addresses::read(query_of(&incoming.parts.uri))?;
+        let public = self.settings.public_host.as_deref();
+        let host = public.unwrap_or_else(|| host(&incoming.parts));
+        let home = addresses::home(host, self.settings.on_ipv4, self.settings.machine.as_deref());
+        let body = match &wanted.container {
+            None => addresses::of_master(&home),
+            Some(at) => match self.engine.ranges_of(at) {
+                Ok(ranges) => addresses::of_ranges(&home, &wanted, &at.container, &ranges),
+                Err(reply) => return Ok(Said::Reply(reply)),
+            },
+        };
+        Ok(self.tell(body.to_string()))
+    }
+
     /// What is answered without the engine, at the time that it has.
     fn tell(&self, body: String) -> Said {
         let mut reply = self.engine.run(Operation::ReadTime).wait();
@@ -417,7 +459,17 @@ impl Api {
         };
         let Asked { verb, path, about, activity_id, location, headers, started } = asked;
         let (now, took) = (reply.now.unwrap_or_else(&self.settings.wall), started.elapsed());
-        self.note(Answered { verb, path, about, activity_id, reply: &reply, at: now, took });
+        let channel = Channel::Http;
+        self.note(Answered {
+            verb,
+            path,
+            about,
+            channel,
+            activity_id,
+            reply: &reply,
+            at: now,
+            took,
+        });
         let context = Context {
             activity_id: activity_id.to_string(),
             location,

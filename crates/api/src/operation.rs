@@ -6,8 +6,8 @@ use std::borrow::Cow;
 use bytes::Bytes;
 use dayfly_engine::operation::{
     Act, AdviceForm, BatchMode, Condition, ContainerScope, ContainerWishes, Feed, Indexing,
-    ItemAddress, Operation, Page, Part, PlanQuery, QueryFeed, QueryItems, Replacement, Showing,
-    WriteBatch, WriteItem,
+    Intended, ItemAddress, Operation, Page, Part, PlanQuery, QueryFeed, QueryItems, Replacement,
+    Showing, WriteBatch, WriteItem,
 };
 use dayfly_model::epk::{self, Epk};
 use dayfly_model::json::{self, ObjectText};
@@ -164,10 +164,6 @@ pub(crate) fn read(request: &Request<'_>, resource: Resource<'_>) -> Result<Oper
         (Resource::NotYet(feature, verbs), verb) if verbs.contains(&verb) => {
             Err(Error::not_yet(feature))
         }
-        (Resource::Addresses, "GET") => Err(Error::bad_request(
-            "Direct mode is not offered. Set the client's connection mode to Gateway: \
-             ConnectionMode.Gateway in .NET, gatewayMode() in Java.",
-        )),
         _ => Err(wrong_verb(request.verb)),
     }
 }
@@ -383,9 +379,20 @@ fn scope(request: &Request<'_>, database: &str, container: &str) -> Result<Conta
     Ok(ContainerScope {
         database: database.to_owned(),
         container: container.to_owned(),
-        intended_rid: request.options.owned(Opt::IntendedRid)?,
+        intended: intended(request)?,
         session: request.options.owned(Opt::SessionToken)?,
     })
+}
+
+/// What the request believes of its container's RID, in the order in which that is judged.
+fn intended(request: &Request<'_>) -> Result<Vec<Intended>> {
+    let cached = request.options.cached_rid().map(str::to_owned);
+    let cached = cached.map(|rid| Intended { rid, otherwise: ErrorKind::NameCacheStale });
+    let second = request.options.second_rid();
+    let second = second.map(|rid| Intended { rid, otherwise: ErrorKind::BadRequest });
+    let named = request.options.owned(Opt::IntendedRid)?;
+    let named = named.map(|rid| Intended { rid, otherwise: ErrorKind::ContainerRidMismatch });
+    Ok(cached.into_iter().chain(second).chain(named).collect())
 }
 
 fn condition(request: &Request<'_>) -> Result<Condition> {

@@ -112,6 +112,17 @@ pub(crate) trait Options {
     /// What the protocol calls it, for sentences.
     fn name(&self, option: Opt) -> &str;
 
+    /// The RID that the client has cached for the container that it names, where it says so
+    /// and does not send the request before it is told that the container is another one.
+    fn cached_rid(&self) -> Option<&str> {
+        None
+    }
+
+    /// Another RID for the same container, where the request gives two that differ.
+    fn second_rid(&self) -> Option<String> {
+        None
+    }
+
     /// Whether the body is a query.
     fn is_query(&self) -> Result<bool>;
 

@@ -84,7 +84,7 @@ impl Constant {
             ("x-ms-gatewayversion", "version=2.14.0"),
         ];
         let in_container = [
-            ("x-ms-schemaversion", "1.17"),
+            ("x-ms-schemaversion", told::SCHEMA_VERSION),
             ("x-ms-number-of-read-regions", "0"),
             ("x-ms-current-replica-set-size", "1"),
             ("x-ms-current-write-quorum", "1"),
@@ -169,6 +169,7 @@ impl Out for HeaderMap {
             Told::Number(number) => drop(self.insert(name, number.into())),
             Told::Charge(charge_ru) => drop(self.insert(name, charge(charge_ru))),
             Told::Time(now) => drop(self.insert(name, date(now))),
+            Told::Took(took) => take(self, name.clone(), told::milliseconds(took)),
             Told::Quota(usage) => drop(self.insert(name, usage_values(usage).0)),
             Told::Usage(usage) => drop(self.insert(name, usage_values(usage).1)),
         }

@@ -57,12 +57,31 @@ impl From<Kind> for About {
     }
 }
 
+/// How a request came.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Channel {
+    #[default]
+    Http,
+    /// As a frame of direct mode.
+    Direct,
+}
+
+impl Channel {
+    fn name(self) -> &'static str {
+        match self {
+            Channel::Http => "http",
+            Channel::Direct => "direct",
+        }
+    }
+}
+
 /// A request that has its answer.
 pub(crate) struct Answered<'a> {
     pub(crate) verb: &'a str,
     /// Without what stands behind a question mark.
     pub(crate) path: &'a str,
     pub(crate) about: About,
+    pub(crate) channel: Channel,
     pub(crate) activity_id: Uuid,
     pub(crate) reply: &'a Reply,
     /// The request's time.
@@ -85,6 +104,7 @@ struct Entry {
     number: u64,
     at: Timestamp,
     kind: Kind,
+    channel: Channel,
     verb: &'static str,
     path: String,
     status: u16,
@@ -175,6 +195,7 @@ impl Answered<'_> {
             target: "requests",
             verb = verb(self.verb),
             path = &*cut(self.path, PATH_BYTES_MAX),
+            channel = self.channel.name(),
             status,
             substatus,
             charge = self.reply.charge_ru,
@@ -193,6 +214,7 @@ impl Entry {
         self.number = number;
         self.at = answered.at;
         self.kind = answered.about.kind;
+        self.channel = answered.channel;
         self.verb = verb(answered.verb);
         self.path.clear();
         self.path.push_str(&cut(answered.path, PATH_BYTES_MAX));
@@ -209,6 +231,7 @@ impl Entry {
             "operation": self.kind.name(),
             "verb": self.verb,
             "path": self.path,
+            "channel": self.channel.name(),
             "status": self.status,
             "substatus": self.substatus,
             "charge": self.charge_ru,
@@ -353,6 +376,7 @@ mod tests {
             verb,
             path,
             about: Kind::ReadItem.into(),
+            channel: Channel::Http,
             activity_id: Uuid::from_u128(7),
             reply,
             at: Timestamp(1000),

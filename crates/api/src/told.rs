@@ -80,6 +80,8 @@ pub(crate) enum Told {
     Number(u64),
     Charge(f64),
     Time(Timestamp),
+    /// How long it took.
+    Took(Duration),
     /// What a container may hold.
     Quota(Usage),
     /// What it holds.
@@ -94,6 +96,9 @@ pub(crate) trait Out {
 /// What the service would let a range hold, in megabytes. Nobody is refused for it:
 /// there is no quota but the disk.
 const RANGE_MB: usize = 10 * 1024;
+
+/// What the service calls the form of its resources.
+pub(crate) const SCHEMA_VERSION: &str = "1.17";
 
 /// What an answer needs to know of its request.
 #[derive(Clone, Copy)]
@@ -111,7 +116,7 @@ pub(crate) fn tell(reply: Reply, about: Exchange<'_>, out: &mut impl Out) -> (u1
     let Reply { outcome, charge_ru, place, .. } = reply;
     out.put(Figure::Time, Told::Time(about.now));
     out.put(Figure::Charge, Told::Charge(charge_ru));
-    out.put(Figure::Duration, text(milliseconds(about.took)));
+    out.put(Figure::Duration, Told::Took(about.took));
     if let Some(place) = place {
         container(out, &place, about.number);
     }
@@ -253,7 +258,7 @@ pub(crate) fn used(usage: Usage) -> String {
 }
 
 /// Milliseconds with three decimals.
-fn milliseconds(duration: Duration) -> String {
+pub(crate) fn milliseconds(duration: Duration) -> String {
     let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
     let mut text = (micros / 1000).to_string();
     text.push('.');

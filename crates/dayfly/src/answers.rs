@@ -204,6 +204,13 @@ pub(crate) struct Outgoing {
     reader: Arc<Reader>,
 }
 
+impl Outgoing {
+    /// What is left, in pieces.
+    pub(crate) fn pieces(&self) -> [&[u8]; 2] {
+        [self.pieces.first_ref(), self.pieces.last_ref()].map(AsRef::as_ref)
+    }
+}
+
 impl Buf for Outgoing {
     fn remaining(&self) -> usize {
         self.pieces.remaining()

@@ -156,6 +156,11 @@ pub(crate) struct Config {
     #[arg(long, env = "DAYFLY_ALLOW_CLEAR_TEXT", value_parser = BoolishValueParser::new())]
     pub(crate) allow_clear_text: bool,
 
+    /// Serves no clients in direct mode, which .NET and Java use unless told otherwise:
+    /// they are told to use gateway mode.
+    #[arg(long, env = "DAYFLY_NO_DIRECT", value_parser = BoolishValueParser::new())]
+    pub(crate) no_direct: bool,
+
     /// Serves the admin API to other machines too, over https; otherwise it is
     /// there for connections from this one only.
     #[arg(long, env = "DAYFLY_ADMIN_PUBLIC", value_parser = BoolishValueParser::new())]
@@ -266,6 +271,8 @@ pub(crate) struct Checked {
     pub(crate) ttl_change_guard_percent: Option<f64>,
     pub(crate) clear_text: ClearText,
     pub(crate) admin_public: bool,
+    /// Whether clients in direct mode are served.
+    pub(crate) direct: bool,
     /// How a server of this machine may be called, besides localhost.
     pub(crate) host_names: Vec<String>,
     /// Where the certificate comes from.
@@ -323,6 +330,7 @@ impl Config {
                 ClearText::Refused
             },
             admin_public: self.admin_public,
+            direct: !self.no_direct,
             request_log: self.request_log,
             host_names: tls::host_name()
                 .into_iter()

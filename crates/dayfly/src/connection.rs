@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! first byte 0x16      TLS ── ALPN h2 ──────► HTTP/2
+//!                       ├──── a greeting ────► direct mode
 //!                       └──── else ─────────► HTTP/1.1
 //! `PRI * HTTP/2.0...`  clear text ──────────► HTTP/2
 //! anything else        clear text ──────────► HTTP/1.1
@@ -19,6 +20,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use bytes::Bytes;
+use dayfly_api::direct::{GREETING_SIGN_BYTES, is_greeting};
 use dayfly_api::{Protocol, Way};
 use dayfly_model::{Error, ErrorKind};
 use hyper::server::conn::{http1, http2};
@@ -28,6 +30,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
+use crate::direct::direct;
 use crate::house::{Door, Guest};
 use crate::limits::{HEAD_BYTES_MAX, STREAMS_MAX};
 use crate::progress::Phase;
@@ -122,7 +125,10 @@ async fn sniff(
 }
 
 /// A client that began in clear text and stopped learns why it is closed.
-async fn say_too_slow(stream: &mut TcpStream, host: &Arc<Host>, way: Way) -> io::Result<()> {
+async fn say_too_slow<S>(stream: &mut S, host: &Arc<Host>, way: Way) -> io::Result<()>
+where
+    S: AsyncWrite + Unpin,
+{
     let refusal = Visit::new(host, way).raw_refusal(too_slow());
     timeout(host.limits.linger_timeout(), stream.write_all(&refusal)).await?
 }
@@ -135,17 +141,70 @@ async fn tls(stream: TcpStream, host: &Arc<Host>, way: Way, mut guest: Guest) {
     let handshake = timeout(host.limits.header_timeout(), host.tls().accept(stream));
     match guest.unless_stopping(handshake).await {
         Some(Ok(Ok(stream))) => {
-            let visit = Visit::new(host, Way { secure: true, ..way });
-            if stream.get_ref().1.alpn_protocol() == Some(b"h2") {
-                Box::pin(http2(stream, visit, guest)).await;
-            } else {
-                Box::pin(http1(stream, visit, guest)).await;
+            let way = Way { secure: true, ..way };
+            match stream.get_ref().1.alpn_protocol() {
+                Some(b"h2") => Box::pin(http2(stream, Visit::new(host, way), guest)).await,
+                None if host.direct && !way.health => {
+                    Box::pin(http1_or_direct(stream, host, way, guest)).await;
+                }
+                _ => Box::pin(http1(stream, Visit::new(host, way), guest)).await,
             }
         }
         Some(Ok(Err(error))) => tracing::debug!(%error, "a TLS handshake failed"),
         Some(Err(_late)) => tracing::debug!("a TLS handshake took too long"),
         None => {}
     }
+}
+
+/// Serves a client that did not say what it speaks: one in direct mode greets first.
+async fn http1_or_direct<S>(mut stream: S, host: &Arc<Host>, way: Way, mut guest: Guest)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let (mut first, mut count) = ([0; GREETING_SIGN_BYTES], 0);
+    let sniffing = sniff_greeting(&mut stream, &mut first, &mut count);
+    let sniffed = guest.unless_stopping(timeout(host.limits.header_timeout(), sniffing)).await;
+    let read = Bytes::copy_from_slice(first.get(..count).unwrap_or_default());
+    match sniffed {
+        Some(Ok(Ok(true))) => {
+            let stream = Replayed::new(read, stream);
+            Box::pin(direct(stream, Visit::direct(host, way), guest)).await;
+        }
+        Some(Ok(Ok(false))) => {
+            Box::pin(http1(Replayed::new(read, stream), Visit::new(host, way), guest)).await;
+        }
+        Some(Err(_late)) if count > 0 => {
+            if let Err(error) = say_too_slow(&mut stream, host, way).await {
+                tracing::debug!(%error, "a client that was too slow did not want to know it");
+            }
+        }
+        _ => tracing::debug!("a connection ended before its first request"),
+    }
+}
+
+/// Reads until the bytes are, or can no longer be, the beginning of a greeting.
+async fn sniff_greeting<S>(
+    stream: &mut S,
+    first: &mut [u8; GREETING_SIGN_BYTES],
+    count: &mut usize,
+) -> io::Result<bool>
+where
+    S: AsyncRead + Unpin,
+{
+    while let Some(space) = first.get_mut(*count..)
+        && !space.is_empty()
+    {
+        match stream.read(space).await? {
+            0 if *count == 0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            0 => return Ok(false),
+            read => *count += read,
+        }
+        // The bytes that have not come are still those of a greeting.
+        if !is_greeting(first) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// How an HTTP/1 connection ended, when there is still something to say.

@@ -26,6 +26,9 @@ pub(crate) const URL_BYTES_MAX: usize = 16 * 1024;
 /// Requests that one HTTP/2 connection may have open.
 pub(crate) const STREAMS_MAX: u32 = 128;
 
+/// Requests that one connection in direct mode may have open; both SDKs send 30 by default.
+pub(crate) const REQUESTS_MAX: usize = 256;
+
 /// What is read and thrown away after a refusal, so that the client gets to
 /// see it: closing a socket with unread bytes takes the answer back, and some
 /// clients read no answer before they have sent all.
@@ -59,6 +62,10 @@ pub(crate) struct Limits {
     /// Between two requests of a connection.
     #[arg(long, hide = true, default_value_t = 300_000)]
     pub(crate) idle_timeout_ms: u64,
+
+    /// The same in direct mode, whose clients keep connections for long.
+    #[arg(long, hide = true, default_value_t = 2_400_000)]
+    pub(crate) direct_idle_timeout_ms: u64,
 
     /// Reading on after a refusal; a body that is too large may take as long as any.
     #[arg(long, hide = true, default_value_t = 2_000)]

@@ -12,10 +12,12 @@ mod banner;
 mod command;
 mod config;
 mod connection;
+mod direct;
 mod emulator;
 mod files;
 mod hosts;
 mod house;
+mod inbox;
 mod keys;
 mod limits;
 mod listen;
@@ -178,6 +180,7 @@ async fn serve(
         hosts: (settings.loopback && !settings.emulator)
             .then(|| Hosts::new(settings.host_names.clone())),
         all_local: settings.emulator,
+        direct: settings.direct,
         limits: settings.limits,
         bodies: AtomicUsize::new(0),
     });
@@ -270,6 +273,8 @@ fn open_api(
             admin_public: settings.admin_public,
             open_account: settings.emulator,
             public_host,
+            direct: settings.direct,
+            machine: tls::host_name(),
             certificate_pem: Some(certificate_pem),
             request_log: settings.request_log,
             wall: Box::new(|| Timestamp(SystemWall.seconds())),

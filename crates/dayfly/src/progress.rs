@@ -31,6 +31,8 @@ use crate::limits::Limits;
 pub(crate) enum Phase {
     /// The head of a request is on its way.
     Head,
+    /// A body is, in direct mode.
+    Body,
     /// We are at work. Bodies have timeouts of their own.
     Serving,
     /// Nothing, between two requests.
@@ -47,10 +49,11 @@ impl Phase {
     fn of(number: u8) -> Phase {
         match number {
             0 => Phase::Head,
-            1 => Phase::Serving,
-            2 => Phase::Idle,
-            3 => Phase::Stalled,
-            4 => Phase::Lingering,
+            1 => Phase::Body,
+            2 => Phase::Serving,
+            3 => Phase::Idle,
+            4 => Phase::Stalled,
+            5 => Phase::Lingering,
             _ => Phase::Draining,
         }
     }
@@ -103,6 +106,7 @@ impl Progress {
     fn due(&self) -> Option<Instant> {
         let limit_ms = match self.phase() {
             Phase::Head => self.limits.header_timeout_ms,
+            Phase::Body => self.limits.body_progress_timeout_ms,
             Phase::Serving => return None,
             Phase::Idle => self.limits.idle_timeout_ms,
             Phase::Stalled => self.limits.write_timeout_ms,

@@ -5,6 +5,7 @@
 
 use std::convert::Infallible;
 use std::future::poll_fn;
+use std::ops::Deref;
 use std::panic::AssertUnwindSafe;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -116,24 +117,34 @@ async fn handle(visit: &Visit, parts: Parts, body: Held<'_>) -> Response<Pieces>
     let cancel = visit.expect_answer();
     let incoming =
         dayfly_api::Incoming { parts, body: body.bytes, way: visit.way(), cancel: cancel.clone() };
-    let mut handled = pin!(visit.api().handle(incoming));
-    let handling = poll_fn(|cx| {
-        match std::panic::catch_unwind(AssertUnwindSafe(|| handled.as_mut().poll(cx))) {
-            Ok(poll) => poll.map(Some),
-            Err(_) => std::task::Poll::Ready(None),
-        }
-    });
+    let handling = caught(visit.api().handle(incoming));
     let outcome = until_late(handling, &cancel, visit.limits().query_timeout()).await;
     drop(body.counted);
-    outcome.unwrap_or_else(|| {
-        let error = Error::new(ErrorKind::Internal, "The server failed in this request.");
-        visit.api().refuse(error, None)
+    outcome.unwrap_or_else(|| visit.api().refuse(failed(), None))
+}
+
+/// What `work` comes to; none if it panics.
+pub(crate) async fn caught<T>(work: impl Future<Output = T>) -> Option<T> {
+    let mut work = pin!(work);
+    poll_fn(|cx| match std::panic::catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(cx))) {
+        Ok(poll) => poll.map(Some),
+        Err(_) => std::task::Poll::Ready(None),
     })
+    .await
+}
+
+/// What the client learns of a panic.
+pub(crate) fn failed() -> Error {
+    Error::new(ErrorKind::Internal, "The server failed in this request.")
 }
 
 /// What `work` comes to. When it takes too long, `cancel` says so, and it has to see to
 /// its end itself. What is ready at once has no timer.
-async fn until_late<T>(work: impl Future<Output = T>, cancel: &Cancel, limit: Duration) -> T {
+pub(crate) async fn until_late<T>(
+    work: impl Future<Output = T>,
+    cancel: &Cancel,
+    limit: Duration,
+) -> T {
     let mut work = pin!(work);
     let (mut alarm, mut is_late) = (None, false);
     poll_fn(|cx| {
@@ -168,7 +179,7 @@ struct Admission<F> {
 /// A body, and its share of what all bodies may take.
 struct Held<'a> {
     bytes: Bytes,
-    counted: Counted<'a>,
+    counted: Counted<&'a AtomicUsize>,
 }
 
 async fn read_body<'a>(
@@ -234,7 +245,7 @@ async fn next_piece(
 
 const BROKEN_BODY: &str = "The body of the request broke off or is not well formed.";
 
-fn too_large() -> Error {
+pub(crate) fn too_large() -> Error {
     Error::new(
         ErrorKind::TooLarge,
         format!("Request size is too large: the limit is {BODY_BYTES_MAX} bytes."),
@@ -246,17 +257,17 @@ fn too_slow() -> Error {
 }
 
 /// Bytes taken from what all bodies together may hold, until dropped.
-struct Counted<'a> {
-    bodies: &'a AtomicUsize,
+pub(crate) struct Counted<B: Deref<Target = AtomicUsize>> {
+    bodies: B,
     bytes: usize,
 }
 
-impl<'a> Counted<'a> {
-    fn none(bodies: &'a AtomicUsize) -> Self {
+impl<B: Deref<Target = AtomicUsize>> Counted<B> {
+    pub(crate) fn none(bodies: B) -> Self {
         Counted { bodies, bytes: 0 }
     }
 
-    fn add(&mut self, bytes: usize) -> Result<()> {
+    pub(crate) fn add(&mut self, bytes: usize) -> Result<()> {
         self.bytes += bytes;
         let all = self.bodies.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
         if all <= BODIES_BYTES_MAX {
@@ -269,7 +280,7 @@ impl<'a> Counted<'a> {
     }
 }
 
-impl Drop for Counted<'_> {
+impl<B: Deref<Target = AtomicUsize>> Drop for Counted<B> {
     fn drop(&mut self) {
         if self.bytes > 0 {
             self.bodies.fetch_sub(self.bytes, Ordering::Relaxed);

@@ -27,6 +27,8 @@ pub(crate) struct Host {
     pub(crate) hosts: Option<Hosts>,
     /// Whether whoever comes counts as one of this machine.
     pub(crate) all_local: bool,
+    /// Whether clients in direct mode are served.
+    pub(crate) direct: bool,
     pub(crate) limits: Limits,
     /// Bytes of bodies held at this moment.
     pub(crate) bodies: AtomicUsize,
@@ -74,10 +76,20 @@ struct Line {
 
 impl Visit {
     pub(crate) fn new(host: &Arc<Host>, way: Way) -> Arc<Visit> {
+        Visit::within(host, way, host.limits)
+    }
+
+    /// A connection in direct mode, which may be idle for longer.
+    pub(crate) fn direct(host: &Arc<Host>, way: Way) -> Arc<Visit> {
+        let idle_timeout_ms = host.limits.direct_idle_timeout_ms;
+        Visit::within(host, way, Limits { idle_timeout_ms, ..host.limits })
+    }
+
+    fn within(host: &Arc<Host>, way: Way, limits: Limits) -> Arc<Visit> {
         Arc::new(Visit {
             host: Arc::clone(host),
             way,
-            progress: Progress::new(host.limits),
+            progress: Progress::new(limits),
             reader: host.answers.reader(),
             refused: AtomicBool::new(false),
             comes_more: AtomicBool::new(false),

@@ -103,6 +103,8 @@ impl Server {
             admin_public: false,
             open_account: false,
             public_host: None,
+            direct: true,
+            machine: None,
             certificate_pem: None,
             request_log: true,
             wall: Box::new(|| SIGNED_AT),

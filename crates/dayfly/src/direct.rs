@@ -1,0 +1,269 @@
+//! A connection in direct mode: frames come in, answers go out, in any order.
+//!
+//! ```text
+//! socket ──► inbox ──► Api::begin ──► outbox ──► socket
+//!            a frame       │            ▲
+//!            at a time     └► working ──┘   what has to wait, for a sync or a thread
+//! ```
+//!
+//! All of it is one task: what is answered at once, as a read is, changes no hands. It
+//! reads no further while too many requests are at work or too much is not taken, so a
+//! client has as much of the server as one of HTTP. When the server stops, or when what
+//! comes makes no sense any more, no further frame is read, what is at work is answered,
+//! and the connection is closed. There is no word for goodbye.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::future::{Future, poll_fn};
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::{Buf as _, Bytes};
+use dayfly_api::direct::{Begun, Framed, Later, Sender};
+use dayfly_api::{Cancel, Pieces, Protocol};
+use futures_util::stream::{FuturesUnordered, StreamExt as _};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::timeout;
+
+use crate::answers::Outgoing;
+use crate::house::Guest;
+use crate::inbox::{Arrived, Bodies, End, Inbox};
+use crate::limits::REQUESTS_MAX;
+use crate::progress::Phase;
+use crate::request::{Counted, caught, failed, until_late};
+use crate::visit::Visit;
+
+/// How many bytes of answers go into one write, and so into one record of TLS.
+const GATHERED_BYTES_MAX: usize = 16 * 1024;
+
+/// With so many bytes of answers that are not taken, no further request is read.
+const OWED_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// Serves a connection that began with a greeting, until it is closed.
+pub(crate) async fn direct<S>(mut stream: S, visit: Arc<Visit>, mut guest: Guest)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    guest.speaks(Protocol::Direct);
+    let mut line = Line {
+        inbox: Inbox::default(),
+        working: FuturesUnordered::new(),
+        outbox: Outbox::default(),
+        is_ending: false,
+        visit: Arc::clone(&visit),
+    };
+    let mut alarm = pin!(visit.progress().alarm());
+    poll_fn(|cx| {
+        if visit.reader().is_cut_off(cx) {
+            return Poll::Ready(());
+        }
+        if guest.stopping(cx) {
+            line.is_ending = true;
+        }
+        if line.poll(&mut stream, cx).is_ready() {
+            return Poll::Ready(());
+        }
+        visit.progress().poll_overdue(alarm.as_mut(), cx)
+    })
+    .await;
+    // What is still at work is not waited for any more.
+    drop(line);
+    let closing = poll_fn(|cx| Pin::new(&mut stream).poll_shutdown(cx));
+    let _ = timeout(visit.limits().linger_timeout(), closing).await;
+}
+
+type Work = Pin<Box<dyn Future<Output = Framed> + Send>>;
+
+/// The requests of one connection.
+struct Line {
+    inbox: Inbox,
+    working: FuturesUnordered<Work>,
+    outbox: Outbox,
+    /// No further frame is read.
+    is_ending: bool,
+    visit: Arc<Visit>,
+}
+
+impl Line {
+    /// Goes on as far as it goes. Ready when the connection is at its end.
+    fn poll<S>(&mut self, stream: &mut S, cx: &mut Context<'_>) -> Poll<()>
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
+        loop {
+            let mut has_moved = false;
+            while !self.is_ending && !self.is_full() {
+                match self.inbox.poll(stream, &self.visit, cx) {
+                    Poll::Pending => break,
+                    Poll::Ready(Ok(arrived)) => self.begin(arrived),
+                    Poll::Ready(Err(End::Closed)) => return Poll::Ready(()),
+                    Poll::Ready(Err(End::Senseless)) => {
+                        tracing::debug!("a frame made no sense; its connection is closed");
+                        self.is_ending = true;
+                    }
+                }
+                has_moved = true;
+            }
+            while let Poll::Ready(Some(framed)) = self.working.poll_next_unpin(cx) {
+                self.outbox.push(&self.visit, framed);
+                has_moved = true;
+            }
+            if let Poll::Ready(Err(_)) = self.outbox.poll_write(stream, cx) {
+                return Poll::Ready(());
+            }
+            if self.is_ending && self.working.is_empty() && self.outbox.is_empty() {
+                return Poll::Ready(());
+            }
+            if !has_moved {
+                self.tell_progress();
+                return Poll::Pending;
+            }
+        }
+    }
+
+    /// Whether so much is at work, or not taken, that no more is begun.
+    fn is_full(&self) -> bool {
+        self.working.len() + self.outbox.answers.len() >= REQUESTS_MAX
+            || self.outbox.bytes >= OWED_BYTES_MAX
+    }
+
+    fn begin(&mut self, arrived: Arrived) {
+        let (call, body, counted) = match arrived {
+            Arrived::Greeting(answer) => {
+                return self
+                    .outbox
+                    .push(&self.visit, Framed { head: answer, body: Pieces::default() });
+            }
+            Arrived::Request(call, body, counted) => (call, body, counted),
+        };
+        let (sender, cancel) = (call.sender(), Cancel::default());
+        let api = self.visit.api();
+        let begun = catch_unwind(AssertUnwindSafe(|| api.begin(*call, &body, cancel.clone())));
+        match begun {
+            Ok(Begun::Done(framed)) => self.outbox.push(&self.visit, framed),
+            Ok(Begun::Later(later)) => {
+                let visit = Arc::clone(&self.visit);
+                self.working.push(Box::pin(finish(visit, later, sender, cancel, counted)));
+            }
+            Err(_) => {
+                let framed = api.fail(sender, failed());
+                self.outbox.push(&self.visit, framed);
+            }
+        }
+    }
+
+    /// Says what the connection waits for, so that it does not for too long.
+    fn tell_progress(&mut self) {
+        let is_ready = self.outbox.is_empty() && !self.is_full() && !self.is_ending;
+        let phase = match self.inbox.waits_for() {
+            _ if !self.outbox.is_empty() => Phase::Stalled,
+            Some(phase) if is_ready => phase,
+            _ if !self.working.is_empty() => Phase::Serving,
+            _ => Phase::Idle,
+        };
+        let has_moved = self.inbox.has_moved() | std::mem::take(&mut self.outbox.has_moved);
+        let is_by_piece = matches!(phase, Phase::Body | Phase::Stalled);
+        let progress = self.visit.progress();
+        if phase != progress.phase() || (has_moved && is_by_piece) {
+            progress.enter(phase);
+        }
+    }
+}
+
+/// Waits for the answer of a request. A panic in there ends the request, not the
+/// connection.
+async fn finish(
+    visit: Arc<Visit>,
+    later: Later,
+    sender: Sender,
+    cancel: Cancel,
+    counted: Counted<Bodies>,
+) -> Framed {
+    let finishing = caught(visit.api().finish(later));
+    let framed = until_late(finishing, &cancel, visit.limits().query_timeout()).await;
+    drop(counted);
+    framed.unwrap_or_else(|| visit.api().fail(sender, failed()))
+}
+
+/// Answers on their way to the socket.
+#[derive(Default)]
+struct Outbox {
+    answers: VecDeque<(Bytes, Outgoing)>,
+    /// How many bytes they have.
+    bytes: usize,
+    /// What was written may not be on its way yet.
+    is_unsent: bool,
+    /// The client has taken something since that was asked.
+    has_moved: bool,
+}
+
+thread_local! {
+    static GATHERED: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Outbox {
+    fn push(&mut self, visit: &Visit, Framed { head, body }: Framed) {
+        self.bytes += head.len() + body.len();
+        self.answers.push_back((head.into(), visit.reader().take(body)));
+    }
+
+    fn is_empty(&self) -> bool {
+        self.answers.is_empty() && !self.is_unsent
+    }
+
+    /// Writes until nothing is left, many small answers in one piece.
+    fn poll_write<S>(&mut self, stream: &mut S, cx: &mut Context<'_>) -> Poll<io::Result<()>>
+    where
+        S: AsyncWrite + Unpin,
+    {
+        while !self.answers.is_empty() {
+            let written = GATHERED.with_borrow_mut(|gathered| {
+                self.gather(gathered);
+                Pin::new(&mut *stream).poll_write(cx, gathered)
+            });
+            match ready!(written)? {
+                0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                count => self.advance(count),
+            }
+        }
+        if self.is_unsent {
+            ready!(Pin::new(stream).poll_flush(cx))?;
+            self.is_unsent = false;
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn gather(&self, gathered: &mut Vec<u8>) {
+        gathered.clear();
+        for (head, body) in &self.answers {
+            for piece in std::iter::once(&head[..]).chain(body.pieces()) {
+                let room = GATHERED_BYTES_MAX - gathered.len();
+                gathered.extend_from_slice(piece.get(..room).unwrap_or(piece));
+            }
+            if gathered.len() == GATHERED_BYTES_MAX {
+                break;
+            }
+        }
+    }
+
+    /// So many bytes were written.
+    fn advance(&mut self, mut count: usize) {
+        (self.is_unsent, self.has_moved) = (true, true);
+        self.bytes -= count;
+        while let Some((head, body)) = self.answers.front_mut() {
+            let of_head = count.min(head.len());
+            head.advance(of_head);
+            count -= of_head;
+            let of_body = count.min(body.remaining());
+            body.advance(of_body);
+            count -= of_body;
+            if head.has_remaining() || body.has_remaining() {
+                break;
+            }
+            self.answers.pop_front();
+        }
+    }
+}
