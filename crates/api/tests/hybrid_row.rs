@@ -10,6 +10,9 @@
     reason = "a test may panic"
 )]
 
+#[allow(dead_code, reason = "only scripts are played in frames")]
+#[path = "scenarios/frames.rs"]
+mod frames;
 #[path = "scenarios/rows.rs"]
 mod rows;
 #[path = "scenarios/server.rs"]

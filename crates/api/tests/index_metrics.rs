@@ -11,6 +11,9 @@
     reason = "a test may panic"
 )]
 
+#[allow(dead_code, reason = "only scripts are played in frames")]
+#[path = "scenarios/frames.rs"]
+mod frames;
 #[path = "scenarios/server.rs"]
 #[allow(dead_code, reason = "the scripts use more of it")]
 mod server;

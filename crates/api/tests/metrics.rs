@@ -9,6 +9,9 @@
 )]
 #![allow(dead_code, reason = "this test uses a part of the scenarios' server")]
 
+#[allow(dead_code, reason = "only scripts are played in frames")]
+#[path = "scenarios/frames.rs"]
+mod frames;
 #[path = "scenarios/server.rs"]
 mod server;
 

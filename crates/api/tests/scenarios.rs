@@ -44,7 +44,7 @@
 //! bodies anew; read the difference before you commit it.
 //!
 //! Every script is played in memory with 1 and with 4 buckets a container, and
-//! on disk.
+//! on disk; and once more in memory with whatever a frame of direct mode can say sent as one.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -54,6 +54,8 @@
     reason = "a test may panic"
 )]
 
+#[path = "scenarios/frames.rs"]
+mod frames;
 #[path = "scenarios/play.rs"]
 mod play;
 #[path = "scenarios/rows.rs"]
@@ -109,6 +111,16 @@ fn every_script_in_memory() {
 #[test]
 fn every_script_in_memory_with_four_buckets() {
     play_all(Engine::Memory { slices: 4 });
+}
+
+/// What HTTP answers, direct mode answers. Only those who look what was logged are told how
+/// it came.
+#[test]
+fn every_script_in_frames() {
+    play_all(Engine::Frames);
+    let (asked, framed) =
+        (play::ASKED.load(Ordering::Relaxed), play::FRAMED.load(Ordering::Relaxed));
+    assert!(framed * 2 > asked, "{framed} of {asked} requests were frames");
 }
 
 #[test]

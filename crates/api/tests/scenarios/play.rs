@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -11,9 +12,14 @@ use dayfly_engine::QuerySteps;
 use http::Response;
 use serde_json::{Map, Value};
 
+use crate::frames;
 use crate::rows;
 use crate::script::{Act, Expected, Request, Step, parse};
 use crate::server::{Engine, Mode, Server};
+
+/// How many requests there were where they may be frames, and how many were.
+pub(crate) static ASKED: AtomicUsize = AtomicUsize::new(0);
+pub(crate) static FRAMED: AtomicUsize = AtomicUsize::new(0);
 
 /// Left out of whole bodies.
 const SYSTEM: &[&str] = &[
@@ -56,6 +62,7 @@ pub(crate) fn script(path: &Path, engine: Engine) -> Result<(), String> {
         kept: HashMap::new(),
         last: None,
         lines: text.lines().map(ToOwned::to_owned).collect(),
+        reads_log: text.contains("/_admin/v1/requests"),
     };
     for step in &steps {
         player
@@ -77,6 +84,8 @@ struct Player {
     kept: HashMap<String, String>,
     last: Option<Response<Bytes>>,
     lines: Vec<String>,
+    /// It looks at the request log, which tells how requests came.
+    reads_log: bool,
 }
 
 impl Player {
@@ -132,7 +141,19 @@ impl Player {
             let list = serde_json::from_slice(&body).map_err(|why| format!("no rows: {why}"))?;
             body = rows::write(&OPERATION, &list)?;
         }
-        let response = self.server.send(&request.method, &path, &headers, body, &sign);
+        let can_be_framed =
+            !self.reads_log && request.expected_headers.iter().all(|(name, _)| frames::tells(name));
+        let framed = can_be_framed
+            .then(|| self.server.send_framed(&request.method, &path, &headers, &body, &sign))
+            .flatten()
+            .transpose()?;
+        let is_framed = framed.is_some();
+        if self.server.is_asked_in_frames() {
+            ASKED.fetch_add(1, Ordering::Relaxed);
+            FRAMED.fetch_add(usize::from(is_framed), Ordering::Relaxed);
+        }
+        let response = framed
+            .unwrap_or_else(|| self.server.send(&request.method, &path, &headers, body, &sign));
         let response = in_text(response)?;
         let said = String::from_utf8_lossy(response.body()).into_owned();
         if response.status().as_u16() != request.status {
@@ -143,7 +164,9 @@ impl Player {
             let value = response.headers().get(name).and_then(|value| value.to_str().ok());
             check_header(name, &self.fill(expected), value)?;
         }
-        always_there(&response)?;
+        if !is_framed {
+            always_there(&response)?;
+        }
         self.last = Some(response);
         Ok(())
     }
@@ -201,7 +224,12 @@ impl Player {
 /// The same answer, with JSON in place of binary rows.
 fn in_text(response: Response<Bytes>) -> Result<Response<Bytes>, String> {
     let kind = response.headers().get("content-type");
-    if kind.is_none_or(|kind| kind != "application/octet-stream") {
+    let is_text = match kind {
+        Some(kind) => kind != "application/octet-stream",
+        // A frame does not say it: who asks in rows knows rows.
+        None => response.body().first() != Some(&0x81),
+    };
+    if is_text {
         return Ok(response);
     }
     let mut results = rows::read(&RESULT, response.body())?;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
+use dayfly_api::direct::{Begun, Client};
 use dayfly_api::{AccountKeys, Api, Cancel, Incoming, Settings, Way};
 use dayfly_engine::EngineSettings;
 use dayfly_model::Timestamp;
@@ -14,6 +15,8 @@ use dayfly_storage::{Disk, Local, LocalOptions, Memory, Store};
 use hmac::{Hmac, KeyInit, Mac};
 use http::{Request, Response};
 use sha2::Sha256;
+
+use crate::frames;
 
 const PRIMARY: &str = "cHJpbWFyeSBrZXkgb2YgdGhlIHNjZW5hcmlvcw==";
 const READ_ONLY: &str = "cmVhZC1vbmx5IGtleSBvZiB0aGUgc2NlbmFyaW9z";
@@ -25,7 +28,11 @@ const SIGNED_AT: Timestamp = Timestamp(1_700_000_000);
 /// Which engine a script is played on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Engine {
-    Memory { slices: usize },
+    Memory {
+        slices: usize,
+    },
+    /// In memory, and asked in frames of direct mode.
+    Frames,
     Disk,
 }
 
@@ -33,7 +40,7 @@ impl Engine {
     pub(crate) fn with_one_bucket(self) -> Self {
         match self {
             Engine::Memory { .. } => Engine::Memory { slices: 1 },
-            Engine::Disk => Engine::Disk,
+            engine => engine,
         }
     }
 }
@@ -85,6 +92,7 @@ impl Server {
             Engine::Memory { slices } => {
                 (Arc::new(Local::on(Memory::on(&self.disk), options).unwrap()), slices)
             }
+            Engine::Frames => (Arc::new(Local::on(Memory::on(&self.disk), options).unwrap()), 1),
             Engine::Disk => {
                 (Arc::new(Local::open(self.folder.path().join("data"), options).unwrap()), 1)
             }
@@ -165,17 +173,8 @@ impl Server {
         let running = self.running();
         let mut request =
             Request::builder().method(method).uri(path).header("host", "localhost:8081");
-        for (name, value) in headers {
+        for (name, value) in signed(method, path, headers, sign) {
             request = request.header(name, value);
-        }
-        let signed = headers.iter().any(|(name, _)| name == "authorization");
-        if !signed && sign != "none" {
-            let date = headers.iter().find(|(name, _)| name == "x-ms-date");
-            let date = date.map_or_else(|| SIGNED_AT.to_http_date(), |(_, value)| value.clone());
-            request = request.header("authorization", token(method, path, &date, sign));
-            if !headers.iter().any(|(name, _)| name == "x-ms-date") {
-                request = request.header("x-ms-date", date);
-            }
         }
         let (parts, ()) = request.body(()).unwrap().into_parts();
         let incoming = Incoming {
@@ -186,6 +185,57 @@ impl Server {
         };
         running.runtime.block_on(running.api.handle(incoming)).map(|body| body.to_vec().into())
     }
+
+    #[allow(dead_code, reason = "only scripts are played in frames")]
+    pub(crate) fn is_asked_in_frames(&self) -> bool {
+        matches!(self.kind, Engine::Frames)
+    }
+
+    /// The same as a frame, if one can say it.
+    #[allow(dead_code, reason = "only scripts are played in frames")]
+    pub(crate) fn send_framed(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(String, String)],
+        body: &[u8],
+        sign: &str,
+    ) -> Option<Result<Response<Bytes>, String>> {
+        let is_played = matches!(self.kind, Engine::Frames)
+            && matches!(sign, "name" | "none" | "wrong" | "read-only");
+        if !is_played {
+            return None;
+        }
+        let (head, body) = frames::frame(method, path, &signed(method, path, headers, sign), body)?;
+        let running = self.running();
+        let (client, _) = Client::greet(frames::greeting("2020-07-15")).unwrap();
+        let call = running.api.call(head, &client).unwrap();
+        let framed = match running.api.begin(call, &body, Cancel::default()) {
+            Begun::Done(framed) => framed,
+            Begun::Later(later) => running.runtime.block_on(running.api.finish(later)),
+        };
+        Some(frames::answer(&framed.head, framed.body.to_vec().into()))
+    }
+}
+
+/// The headers of a request with those that sign it; `sign` says how.
+fn signed(
+    method: &str,
+    path: &str,
+    headers: &[(String, String)],
+    sign: &str,
+) -> Vec<(String, String)> {
+    let mut all = headers.to_vec();
+    let has = |name: &str| headers.iter().find(|(found, _)| found == name);
+    if has("authorization").is_none() && sign != "none" {
+        let given = has("x-ms-date").map(|(_, date)| date.clone());
+        let date = given.clone().unwrap_or_else(|| SIGNED_AT.to_http_date());
+        all.push(("authorization".to_owned(), token(method, path, &date, sign)));
+        if given.is_none() {
+            all.push(("x-ms-date".to_owned(), date));
+        }
+    }
+    all
 }
 
 /// What an SDK would send as `authorization`.
