@@ -39,10 +39,11 @@ fn text(settings: &Checked, addresses: Addresses) -> String {
         text.push_str(&format!("AccountEndpoint={scheme}://{main}/;AccountKey={key};{more}\n"));
     };
     // Nobody knows our certificate. On this machine that does no harm; on a network,
-    // clients had better come to trust it.
-    line("https", if settings.loopback { UNCHECKED } else { "" });
+    // clients had better come to trust it. Direct mode is encrypted with either.
+    let unchecked = if settings.loopback { UNCHECKED } else { "" };
+    line("https", unchecked);
     if settings.clear_text == ClearText::Served {
-        line("http", "");
+        line("http", unchecked);
     }
     if let Some(compute) = addresses.compute {
         text.push_str(&format!("Compute gateway: https://{}/\n", host(compute)));
@@ -131,7 +132,8 @@ mod tests {
                 "dayfly {version}\n\n\
                  AccountEndpoint=https://localhost:8081/;AccountKey={WELL_KNOWN_KEY};\
                  DisableServerCertificateValidation=True;\n\
-                 AccountEndpoint=http://localhost:8081/;AccountKey={WELL_KNOWN_KEY};\n\n\
+                 AccountEndpoint=http://localhost:8081/;AccountKey={WELL_KNOWN_KEY};\
+                 DisableServerCertificateValidation=True;\n\n\
                  Data: ./dayfly-data\nStarted\n"
             )
         );

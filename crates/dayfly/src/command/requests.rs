@@ -70,7 +70,7 @@ fn show(answer: &Value) -> Result<String, String> {
     if requests.is_empty() {
         return Ok("There are no such requests.\n".to_owned());
     }
-    let head = ["time", "status", "ms", "charge", "verb", "path", "activity id", ""];
+    let head = ["time", "status", "ms", "charge", "verb", "channel", "path", "activity id", ""];
     let mut rows = vec![head.map(String::from).to_vec()];
     rows.extend(requests.iter().rev().map(cells));
     Ok(table(&rows, &[2, 3]))
@@ -91,6 +91,7 @@ fn cells(request: &Value) -> Vec<String> {
         decimal("ms", 3),
         decimal("charge", 2),
         text("verb"),
+        text("channel"),
         text("path"),
         text("activityId"),
         note,
@@ -117,7 +118,7 @@ mod tests {
         let id = "00000000-0000-0000-0000-000000000001";
         let request = |status: u16, substatus: u32, path: &str| {
             json!({
-                "at": 0, "operation": "x", "verb": "GET", "path": path, "status": status,
+                "at": 0, "operation": "x", "verb": "GET", "channel": "http", "path": path, "status": status,
                 "substatus": substatus, "charge": 1.0, "ms": 0.1234, "activityId": id,
             })
         };
@@ -129,10 +130,10 @@ mod tests {
         assert_eq!(
             show(&answer).unwrap(),
             format!(
-                "time                  status       ms  charge  verb  path    activity id\n\
-                 1970-01-01T00:00:00Z  200       0.123    1.00  GET   /dbs/   {id}  SELECT 1\n\
-                 1970-01-01T00:00:00Z  404/1002  0.123    1.00  GET   /c      {id}\n\
-                 1970-01-01T00:00:00Z  501       0.123    1.00  GET   /b      {id}  missing: An attachment\n"
+                "time                  status       ms  charge  verb  channel  path    activity id\n\
+                 1970-01-01T00:00:00Z  200       0.123    1.00  GET   http     /dbs/   {id}  SELECT 1\n\
+                 1970-01-01T00:00:00Z  404/1002  0.123    1.00  GET   http     /c      {id}\n\
+                 1970-01-01T00:00:00Z  501       0.123    1.00  GET   http     /b      {id}  missing: An attachment\n"
             )
         );
         assert_eq!(show(&json!({})).unwrap(), "There are no such requests.\n");
