@@ -183,7 +183,7 @@ async fn finish(
     counted: Counted<Bodies>,
 ) -> Framed {
     let finishing = caught(visit.api().finish(later));
-    let framed = until_late(finishing, &cancel, visit.limits().query_timeout()).await;
+    let framed = until_late(finishing, &cancel, visit.limits()).await;
     drop(counted);
     framed.unwrap_or_else(|| visit.api().fail(sender, failed()))
 }

@@ -75,6 +75,11 @@ pub(crate) struct Limits {
     #[arg(long, hide = true, default_value_t = 20_000)]
     pub(crate) ping_timeout_ms: u64,
 
+    /// A page of a query, which then ends as soon as it can: clients in direct mode wait for
+    /// five or six seconds.
+    #[arg(long, hide = true, default_value_t = 4_000)]
+    pub(crate) page_timeout_ms: u64,
+
     /// A query, with the time that it waits for others.
     #[arg(long, hide = true, default_value_t = 60_000)]
     pub(crate) query_timeout_ms: u64,
@@ -103,6 +108,10 @@ impl Limits {
 
     pub(crate) fn ping_timeout(&self) -> Duration {
         Duration::from_millis(self.ping_timeout_ms)
+    }
+
+    pub(crate) fn page_timeout(&self) -> Duration {
+        Duration::from_millis(self.page_timeout_ms)
     }
 
     pub(crate) fn query_timeout(&self) -> Duration {

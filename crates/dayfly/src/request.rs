@@ -118,7 +118,7 @@ async fn handle(visit: &Visit, parts: Parts, body: Held<'_>) -> Response<Pieces>
     let incoming =
         dayfly_api::Incoming { parts, body: body.bytes, way: visit.way(), cancel: cancel.clone() };
     let handling = caught(visit.api().handle(incoming));
-    let outcome = until_late(handling, &cancel, visit.limits().query_timeout()).await;
+    let outcome = until_late(handling, &cancel, visit.limits()).await;
     drop(body.counted);
     outcome.unwrap_or_else(|| visit.api().refuse(failed(), None))
 }
@@ -138,23 +138,30 @@ pub(crate) fn failed() -> Error {
     Error::new(ErrorKind::Internal, "The server failed in this request.")
 }
 
-/// What `work` comes to. When it takes too long, `cancel` says so, and it has to see to
-/// its end itself. What is ready at once has no timer.
+/// What `work` comes to. After a while `cancel` says that a page had better end, and when
+/// that takes too long, that it has to see to its end itself. What is ready at once has no
+/// timer.
 pub(crate) async fn until_late<T>(
     work: impl Future<Output = T>,
     cancel: &Cancel,
-    limit: Duration,
+    limits: &Limits,
 ) -> T {
-    let mut work = pin!(work);
-    let (mut alarm, mut is_late) = (None, false);
+    let late = limits.query_timeout().saturating_sub(limits.page_timeout());
+    let waits: [(Duration, fn(&Cancel)); 2] =
+        [(limits.page_timeout(), Cancel::hurry), (late, |cancel| cancel.cancel(Reason::Late))];
+    let (mut work, mut waits, mut timer) = (pin!(work), waits.iter().peekable(), None);
     poll_fn(|cx| {
         let outcome = work.as_mut().poll(cx);
-        if outcome.is_pending() && !is_late {
-            let alarm = alarm.get_or_insert_with(|| Box::pin(sleep(limit)));
-            is_late = alarm.as_mut().poll(cx).is_ready();
-            if is_late {
-                cancel.cancel(Reason::Late);
+        while outcome.is_pending()
+            && let Some((limit, tell)) = waits.peek()
+        {
+            let waiting = timer.get_or_insert_with(|| Box::pin(sleep(*limit)));
+            if waiting.as_mut().poll(cx).is_pending() {
+                break;
             }
+            tell(cancel);
+            timer = None;
+            waits.next();
         }
         outcome
     })

@@ -2,10 +2,11 @@
 //!
 //! Whoever asks something that may take long keeps one end of a [`Cancel`], and the
 //! work looks at the other, while it waits and while it runs. It holds one number,
-//! which only grows: the weightiest reason so far.
+//! which only grows: the weightiest reason so far. Beside it stands whether the answer is
+//! waited for with impatience: then less of it, now, is better than all of it later.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use dayfly_model::{Error, ErrorKind};
 
@@ -52,17 +53,33 @@ impl Reason {
 
 /// Both ends of it: clones are the same.
 #[derive(Clone, Debug, Default)]
-pub struct Cancel(Arc<AtomicU8>);
+pub struct Cancel(Arc<Wish>);
+
+#[derive(Debug, Default)]
+struct Wish {
+    reason: AtomicU8,
+    hurried: AtomicBool,
+}
 
 impl Cancel {
     /// From now on the answer is not wanted.
     pub fn cancel(&self, reason: Reason) {
-        self.0.fetch_max(reason as u8, Ordering::Relaxed);
+        self.0.reason.fetch_max(reason as u8, Ordering::Relaxed);
     }
 
     /// Why the answer is not wanted any more, if it is not.
     pub fn reason(&self) -> Option<Reason> {
-        Reason::of(self.0.load(Ordering::Relaxed))
+        Reason::of(self.0.reason.load(Ordering::Relaxed))
+    }
+
+    /// From now on a page is wanted as soon as it can end.
+    pub fn hurry(&self) {
+        self.0.hurried.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it is.
+    pub(crate) fn is_hurried(&self) -> bool {
+        self.0.hurried.load(Ordering::Relaxed)
     }
 }
 

@@ -377,6 +377,10 @@ struct Turn<'a> {
 }
 
 impl Leash for Turn<'_> {
+    fn is_hurried(&self) -> bool {
+        self.cancel.is_hurried()
+    }
+
     fn go_on(&self, steps: u64) -> Result<()> {
         let moves = self.lane.get() == Lane::Quick && steps > self.road.steps.quick;
         let lane = if moves { Lane::Slow } else { self.lane.get() };

@@ -23,7 +23,8 @@
 //!
 //! A query counts its steps, in the language and on the way to its items, and ends
 //! when it is told to (`lanes.rs`). A page that can end anywhere ends by itself when it
-//! has made enough of them; the next one goes on from there.
+//! has made enough of them, or when its client will not wait much longer; the next one goes
+//! on from there.
 
 mod access;
 mod advice;
@@ -259,8 +260,9 @@ fn look(
         // it again, and never get further.
         let so_far = (access.looked().keys, steps.made());
         let (looked_first, made_first) = *found_first.get_or_insert(so_far);
-        let tired =
-            so_far.0 - looked_first > opened.limits.page_looks || so_far.1 - made_first > steps_max;
+        let tired = so_far.0 - looked_first > opened.limits.page_looks
+            || so_far.1 - made_first > steps_max
+            || figures.items > 0 && steps.is_hurried();
         if tired && streams {
             page.cut();
             next = at;

@@ -6,10 +6,13 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 use dayfly_model::{Error, ErrorKind, Timestamp};
 use dayfly_sql::run::Steps;
+use serde_json::{Value, json};
 
-use super::server::{Kind, Server};
+use super::server::{Kind, Server, at, partition_key};
+use crate::caller::Caller;
 use crate::cancel::{Cancel, Reason};
 use crate::lanes::{ByLane, Lanes, WAITING_MAX};
+use crate::operation::{Operation, Page, Part, QueryItems};
 use crate::reply::{Reply, Success};
 use crate::settings::QuerySteps;
 use crate::shared::Shared;
@@ -229,4 +232,50 @@ fn the_gone_keep_nobody_out() {
     release.send(()).unwrap();
     first.recv().unwrap().outcome.unwrap();
     taken.recv().unwrap().outcome.unwrap();
+}
+
+/// Who will not wait much longer gets what there is, and a place to go on from: each page
+/// gets further, and all together are all.
+#[test]
+fn a_hurried_page_ends_where_it_can() {
+    let mut server = server();
+    server.make_container(None, &[]);
+    for id in 0..10 {
+        server.create(json!({"id": id.to_string(), "pk": "a", "n": 10 - id})).unwrap();
+    }
+    for (query, count) in [
+        ("SELECT VALUE c.id FROM c", 10),
+        ("SELECT VALUE c.id FROM c WHERE c.n > 5 ORDER BY c.n", 5),
+        // What has to come in one page does.
+        ("SELECT VALUE COUNT(1) FROM c WHERE c.n > 5", 1),
+    ] {
+        let (mut rows, mut pages, mut continuation) = (Vec::new(), 0, None);
+        loop {
+            let asked = QueryItems {
+                at: at(),
+                query: json!({ "query": query }).to_string().into_bytes(),
+                part: Part::of(Some(partition_key("a"))),
+                page: Page { limit: Some(100), continuation },
+                ..QueryItems::default()
+            };
+            let cancel = Cancel::default();
+            cancel.hurry();
+            let operation = Operation::QueryItems(asked);
+            let reply = server.engine().run_for(Caller::Primary, operation, cancel).wait();
+            let success = reply.outcome.unwrap();
+            let body: Value = serde_json::from_slice(&success.body.to_vec()).unwrap();
+            let page = body["Documents"].as_array().unwrap();
+            rows.extend(page.iter().cloned());
+            pages += 1;
+            assert!(pages <= 11, "{query}");
+            continuation = success.continuation;
+            if continuation.is_none() {
+                break;
+            }
+        }
+        let mut all = server.page(query, 100, None).0;
+        assert_eq!(rows.len(), count, "{query}");
+        assert!(count == 1 || pages > 1, "{query}");
+        assert_eq!(rows, std::mem::take(&mut all), "{query}");
+    }
 }

@@ -32,6 +32,11 @@ const STEP_BYTES: usize = 64;
 pub trait Leash {
     /// Whether the query may go on after so many steps in all, or why not.
     fn go_on(&self, steps: u64) -> Result<()>;
+
+    /// Whether somebody waits who would rather have what there is.
+    fn is_hurried(&self) -> bool {
+        false
+    }
 }
 
 /// A leash without an end, for what is small by itself.
@@ -69,6 +74,11 @@ impl<'l> Steps<'l> {
         self.leash.go_on(made)?;
         self.next_look.set(made.saturating_add(LOOK_EVERY));
         Ok(())
+    }
+
+    /// Whether a page that can end anywhere had better end here.
+    pub fn is_hurried(&self) -> bool {
+        self.leash.is_hurried()
     }
 
     /// How many were made.
