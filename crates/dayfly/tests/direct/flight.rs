@@ -1,0 +1,192 @@
+//! Many requests on one connection, and how their frames come: in pieces, together, all at
+//! once, and while the server ends.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+
+use super::client::{CREATE, Channel, Place, READ, Wire, context};
+use super::common::{Server, request};
+
+/// More than fit into what a client has on its way by itself.
+const MANY: usize = 200;
+
+#[test]
+fn two_hundred_requests_are_on_their_way_at_once() {
+    let server = Server::start(&[]);
+    let place = Place::make_wide(&server, "d", "c");
+    let mut channel = Channel::open(&server);
+    let item = |n: usize| json!({"id": format!("i{n}"), "pk": format!("k{n}")}).to_string();
+    let creates = (0..MANY).map(|n| place.write(CREATE, &format!("k{n}"), &item(n)));
+    let numbers: Vec<u32> = creates.map(|ask| channel.send(&ask)).collect();
+    for number in numbers {
+        channel.answer(number).is(201);
+    }
+    let mut asked = BTreeMap::new();
+    for n in 0..MANY {
+        // Every tenth is not there.
+        let id = if n % 10 == 9 { "none".to_owned() } else { format!("i{n}") };
+        let mut ask = place.item(READ, &id, &format!("k{n}"));
+        ask.activity = u128::try_from(n).unwrap().to_le_bytes();
+        asked.insert(channel.send(&ask), n);
+    }
+    while !asked.is_empty() {
+        let (number, reply) = channel.next().unwrap();
+        let n = asked.remove(&number).expect("each is answered once");
+        assert_eq!(reply.activity, u128::try_from(n).unwrap().to_le_bytes());
+        if n % 10 == 9 {
+            reply.fails(404, 0);
+        } else {
+            assert_eq!(reply.is(200).json()["id"], format!("i{n}"));
+        }
+    }
+}
+
+/// An answer is not held up by one that takes long.
+#[test]
+fn answers_come_in_the_order_in_which_they_are_ready() {
+    let server = Server::start(&[]);
+    let place = Place::make(&server, "d", "c");
+    let mut channel = Channel::open(&server);
+    write_long_list(&mut channel, &place);
+    let slow = channel.send(&place.query(SLOW).key("x"));
+    let quick = channel.send(&place.item(READ, "list", "x"));
+    let (first, _) = channel.next().unwrap();
+    assert_eq!(first, quick);
+    assert_eq!(channel.answer(slow).is(200).json()["Documents"], json!([0]));
+}
+
+/// A second of work in a build for tests.
+const SLOW: &str = "SELECT VALUE COUNT(1) FROM c JOIN x IN c.a JOIN y IN c.a WHERE x + y < 0";
+
+fn write_long_list(channel: &mut Channel, place: &Place) {
+    let list: Vec<u32> = (0..600).collect();
+    let item = json!({"id": "list", "pk": "x", "a": list}).to_string();
+    channel.ask(&place.write(CREATE, "x", &item)).is(201);
+}
+
+#[test]
+fn a_frame_may_come_in_pieces() {
+    let server = Server::start(&[]);
+    let place = Place::make(&server, "d", "c");
+    let mut channel = Channel::open(&server);
+    let (_, frame) = channel.encode(&place.write(CREATE, "x", r#"{"id":"a","pk":"x"}"#));
+    for piece in frame.chunks(9) {
+        channel.wire.write(piece);
+    }
+    channel.next().unwrap().1.is(201);
+    let (_, frame) = channel.encode(&place.item(READ, "a", "x"));
+    for piece in frame.chunks(1) {
+        channel.wire.write(piece);
+    }
+    channel.next().unwrap().1.is(200);
+}
+
+#[test]
+fn the_first_frame_may_come_in_pieces() {
+    let server = Server::start(&[]);
+    let mut wire = Wire::open(&server);
+    for piece in context(1).chunks(3) {
+        wire.write(piece);
+    }
+    assert!(wire.frame(|_| false).is_some());
+}
+
+#[test]
+fn several_frames_may_come_together() {
+    let server = Server::start(&[]);
+    let place = Place::make(&server, "d", "c");
+    let mut channel = Channel::open(&server);
+    let (first, mut bytes) = channel.encode(&place.write(CREATE, "x", r#"{"id":"a","pk":"x"}"#));
+    let (second, more) = channel.encode(&place.item(READ, "none", "x"));
+    bytes.extend(more);
+    channel.wire.write(&bytes);
+    channel.answer(first).is(201);
+    channel.answer(second).fails(404, 0);
+}
+
+/// A client that cannot wait for the answer to its context; none does, all may.
+#[test]
+fn what_comes_with_the_context_is_answered_too() {
+    let server = Server::start(&[]);
+    let mut channel = Channel::open(&server);
+    let (_, list) = channel.encode(&super::client::Ask::database(super::client::READ_FEED, None));
+    let mut wire = Wire::open(&server);
+    wire.write(&[context(1), list].concat());
+    assert!(wire.frame(|_| false).is_some());
+    assert!(wire.frame(super::client::has_payload).is_some());
+}
+
+/// The values of some metrics, together.
+fn metric(server: &Server, name: &str) -> u64 {
+    let text = server.get("/metrics").body;
+    let samples = text.lines().filter(|line| line.starts_with(name));
+    samples.map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()).sum()
+}
+
+#[test]
+fn a_stop_answers_what_is_on_its_way() {
+    let server = Server::start(&[]);
+    let place = Place::make(&server, "d", "c");
+    let mut channel = Channel::open(&server);
+    write_long_list(&mut channel, &place);
+    let mut idle = Channel::open(&server);
+    let slow = channel.send(&place.query(SLOW).key("x"));
+    while metric(&server, "dayfly_queries_running") == 0 {
+        std::thread::yield_now();
+    }
+    server.terminate();
+    idle.wire.is_closed();
+    assert_eq!(channel.answer(slow).is(200).json()["Documents"], json!([0]));
+    channel.wire.is_closed();
+    assert!(server.ended().success());
+}
+
+#[test]
+fn a_stop_does_not_wait_for_ever() {
+    let server = Server::start(&["--stop-timeout-ms", "200"]);
+    let place = Place::make(&server, "d", "c");
+    let mut channel = Channel::open(&server);
+    write_long_list(&mut channel, &place);
+    let heavy = SLOW.replace("WHERE", "JOIN z IN c.a WHERE");
+    let number = channel.send(&place.query(&heavy).key("x"));
+    while metric(&server, "dayfly_queries_running") == 0 {
+        std::thread::yield_now();
+    }
+    server.terminate();
+    channel.answer(number).fails(503, 0);
+    channel.wire.is_closed();
+    assert!(server.ended().success());
+}
+
+/// A client that is gone leaves nothing behind.
+#[test]
+fn what_nobody_waits_for_is_given_up() {
+    let server = Server::start(&[]);
+    let place = Place::make(&server, "d", "c");
+    let mut channel = Channel::open(&server);
+    write_long_list(&mut channel, &place);
+    channel.send(&place.query(&SLOW.replace("WHERE", "JOIN z IN c.a WHERE")).key("x"));
+    while metric(&server, "dayfly_queries_running") == 0 {
+        std::thread::yield_now();
+    }
+    drop(channel);
+    while metric(&server, "dayfly_queries_running") > 0 {
+        std::thread::yield_now();
+    }
+    assert_eq!(metric(&server, "dayfly_queries_cancelled_total"), 1);
+}
+
+/// The items of one way are those of the other, on connections side by side.
+#[test]
+fn http_goes_on_beside_it() {
+    let server = Server::start(&[]);
+    let place = Place::make(&server, "d", "c");
+    let (mut direct, mut http) = (Channel::open(&server), server.connect());
+    for n in 0..5 {
+        let body = json!({"id": format!("i{n}"), "pk": "x"}).to_string();
+        direct.ask(&place.write(CREATE, "x", &body)).is(201);
+        http.send(request(&server, "GET", &format!("/dbs/d/colls/c/docs/i{n}"), ""));
+        assert_eq!(http.answer().status, 200);
+    }
+}

@@ -1,0 +1,143 @@
+//! Nobody is waited for without an end: not for a first frame, not for the rest of one, not
+//! for a client that does not read.
+
+use std::io::ErrorKind;
+
+use serde_json::json;
+
+use super::client::{CREATE, Channel, Place, READ, Wire, context};
+use super::common::Server;
+
+#[test]
+fn who_says_nothing_after_the_handshake_is_closed() {
+    let server = Server::start(&["--header-timeout-ms", "200"]);
+    Wire::open(&server).is_closed();
+}
+
+#[test]
+fn half_a_context_is_closed() {
+    let server = Server::start(&["--header-timeout-ms", "200"]);
+    let context = context(1);
+    for length in [4, 8, 23, 24, context.len() - 1] {
+        let mut wire = Wire::open(&server);
+        wire.write(&context[..length]);
+        wire.is_closed();
+    }
+}
+
+#[test]
+fn half_a_head_is_closed() {
+    let server = Server::start(&["--header-timeout-ms", "200"]);
+    let place = Place::make(&server, "d", "c");
+    for length in [1, 4, 24, 60] {
+        let mut channel = Channel::open(&server);
+        let (_, frame) = channel.encode(&place.item(READ, "a", "x"));
+        channel.wire.write(&frame[..length]);
+        channel.wire.is_closed();
+    }
+}
+
+#[test]
+fn half_a_body_is_closed() {
+    for setting in ["--body-progress-timeout-ms", "--body-timeout-ms"] {
+        let server = Server::start(&[setting, "200"]);
+        let place = Place::make(&server, "d", "c");
+        let mut channel = Channel::open(&server);
+        let (_, frame) = channel.encode(&place.write(CREATE, "x", r#"{"id":"a","pk":"x"}"#));
+        channel.wire.write(&frame[..frame.len() - 1]);
+        // It may be told why before.
+        channel.wire.rest();
+        let mut other = Channel::open(&server);
+        other.ask(&place.item(READ, "a", "x")).fails(404, 0);
+    }
+}
+
+/// What is asked before the half is answered.
+#[test]
+fn who_stops_half_way_gets_the_answers_to_what_was_whole() {
+    let server = Server::start(&["--header-timeout-ms", "500"]);
+    let place = Place::make(&server, "d", "c");
+    let mut channel = Channel::open(&server);
+    let (number, mut frame) = channel.encode(&place.item(READ, "a", "x"));
+    let (_, half) = channel.encode(&place.item(READ, "b", "x"));
+    frame.extend(&half[..50]);
+    channel.wire.write(&frame);
+    channel.answer(number).fails(404, 0);
+    channel.wire.is_closed();
+}
+
+/// Clients keep a connection for hours and say nothing.
+#[test]
+fn silence_between_frames_may_last_longer_than_a_head() {
+    let server = Server::start(&["--header-timeout-ms", "100"]);
+    let mut channel = Channel::open(&server);
+    channel.is_alive();
+    // When this one is closed, the time for a head has passed for both.
+    Wire::open(&server).is_closed();
+    channel.is_alive();
+}
+
+/// A client that ends its side has all answers, and then the end of the other.
+#[test]
+fn who_closes_is_closed() {
+    let server = Server::start(&[]);
+    let place = Place::make(&server, "d", "c");
+    let mut channel = Channel::open(&server);
+    let number = channel.send(&place.item(READ, "a", "x"));
+    channel.answer(number).fails(404, 0);
+    channel.wire.end();
+    channel.wire.is_closed();
+    drop(Channel::open(&server));
+    Channel::open(&server).is_alive();
+}
+
+/// An item of nearly 2 MB.
+fn write_large(channel: &mut Channel, place: &Place) {
+    let item = json!({"id": "a", "pk": "x", "text": "x".repeat(1_900_000)}).to_string();
+    channel.ask(&place.write(CREATE, "x", &item)).is(201);
+}
+
+#[test]
+fn who_does_not_take_its_answers_is_closed() {
+    let server = Server::start(&["--write-timeout-ms", "300"]);
+    let place = Place::make(&server, "d", "c");
+    let mut channel = Channel::open(&server);
+    write_large(&mut channel, &place);
+    let error = loop {
+        let (_, frame) = channel.encode(&place.item(READ, "a", "x"));
+        if let Err(error) = channel.wire.try_write(&frame) {
+            break error;
+        }
+    };
+    let closed = [ErrorKind::ConnectionReset, ErrorKind::BrokenPipe];
+    assert!(closed.contains(&error.kind()), "{error}");
+    Channel::open(&server).is_alive();
+}
+
+/// Bytes of answers that wait for their clients, and all that were sent.
+fn unread(server: &Server) -> u64 {
+    let page = server.get("/metrics").body;
+    let line = page.lines().find_map(|line| line.strip_prefix("dayfly_unread_answer_bytes "));
+    line.unwrap().parse().unwrap()
+}
+
+/// The server stops reading before it holds much for one client.
+#[test]
+fn who_does_not_take_its_answers_makes_nobody_hold_them_all() {
+    let server = Server::start(&[]);
+    let place = Place::make(&server, "d", "c");
+    let mut channel = Channel::open(&server);
+    write_large(&mut channel, &place);
+    let mut numbers = Vec::new();
+    for _ in 0..150 {
+        numbers.push(channel.send(&place.item(READ, "a", "x")));
+    }
+    let mut most = 0;
+    for number in numbers {
+        most = most.max(unread(&server));
+        assert_eq!(channel.answer(number).is(200).body.len() / 100_000, 19);
+    }
+    // As many as that would be 285 MB.
+    assert!(most < 128 * 1024 * 1024, "{most} bytes were held");
+    while unread(&server) > 0 {}
+}
