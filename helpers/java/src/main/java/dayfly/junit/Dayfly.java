@@ -36,7 +36,8 @@ public class Dayfly implements AutoCloseable {
     public Dayfly(String... flags) {
         String binary = Optional.ofNullable(System.getenv("DAYFLY_BIN")).filter(path -> !path.isEmpty()).orElse("dayfly");
         var command = new ArrayList<>(List.of("sh", "-c", LEASH, "sh", binary));
-        command.addAll(List.of("--listen", "127.0.0.1:0", "--test-clock"));
+        command.add("--test-clock");
+        if (!List.of(flags).contains("--listen")) command.addAll(List.of("--listen", "127.0.0.1:0"));
         command.addAll(flags.length == 0 ? List.of("--memory") : List.of(flags));
         var builder = new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.INHERIT);
         // The server takes every DAYFLY_ variable for a setting. Of those, it is given what to log.

@@ -103,6 +103,23 @@ class AsyncTest extends OverHttpAndHttps {
     }
 
     @Test
+    void twoHundredAreOnTheirWayAtOnce() {
+        int many = 200;
+        Flux.range(0, many)
+                .flatMap(n -> container.upsertItem(item("id", "m" + n, "pk", "q" + n, "n", n)), many)
+                .blockLast();
+        List<Integer> read = Flux.range(0, many)
+                .flatMap(n -> container.readItem("m" + n, key("q" + n), ObjectNode.class)
+                        .map(found -> found.getItem().get("n").asInt() == n ? n : -1), many)
+                .sort().collectList().block();
+        assertEquals(IntStream.range(0, many).boxed().toList(), read);
+        Long rows = Flux.range(0, many)
+                .flatMap(n -> container.queryItems("SELECT VALUE c.id FROM c WHERE c.id = 'm" + n + "'", JsonNode.class), many)
+                .count().block();
+        assertEquals(many, rows);
+    }
+
+    @Test
     void whatExpiresIsGoneForAllAtOnce() {
         advance(100);
         assertEquals(List.of(0), container.queryItems("SELECT VALUE COUNT(1) FROM c", JsonNode.class)

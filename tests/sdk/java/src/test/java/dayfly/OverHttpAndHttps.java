@@ -38,8 +38,8 @@ import org.junit.jupiter.params.provider.EnumSource;
 /**
  * What every test gets: a server, a client, a database of its own.
  *
- * All tests run twice: over http with a server that keeps its data in memory, and
- * over https with one that keeps it on disk.
+ * All tests run four times: over http with a server that keeps its data in memory, and
+ * over https with one that keeps it on disk; in gateway mode, and in direct mode.
  */
 @ParameterizedClass(name = "{0}")
 @EnumSource(Station.class)

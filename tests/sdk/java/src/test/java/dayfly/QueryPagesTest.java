@@ -160,7 +160,7 @@ class QueryPagesTest extends OverHttpAndHttps {
     void aQueryGoesOnAfterTheServerWasKilled(@TempDir Path folder) throws IOException {
         var begun = new ArrayList<Begun>();
         try (var server = new Server("--data", folder.toString());
-                var client = server.client(station.scheme).buildClient()) {
+                var client = server.client(station.way).buildClient()) {
             client.createDatabase("db");
             CosmosContainer container = fill(client.getDatabase("db"));
             for (String query : KINDS) {
@@ -169,7 +169,7 @@ class QueryPagesTest extends OverHttpAndHttps {
             }
         }
         try (var server = new Server("--data", folder.toString());
-                var client = server.client(station.scheme).buildClient()) {
+                var client = server.client(station.way).buildClient()) {
             CosmosContainer container = client.getDatabase("db").getContainer("c");
             for (Begun each : begun) {
                 assertFalse(each.first.token().isEmpty());

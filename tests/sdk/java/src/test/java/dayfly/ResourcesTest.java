@@ -271,16 +271,18 @@ class ResourcesTest extends OverHttpAndHttps {
     @Test
     void aWrongKeyIsRefused() {
         String wrong = "d3Jvbmcga2V5IHdyb25nIGtleSB3cm9uZyBrZXk=";
-        var builder = station.server().client(station.scheme).key(wrong);
+        var builder = station.server().client(station.way).key(wrong);
         var error = assertThrows(RuntimeException.class, builder::buildClient);
         assertTrue(error.getMessage().contains("\"statusCode\":401"), error.getMessage());
     }
 
     @Test
-    void directModeIsToldToUseTheGateway() {
-        CosmosContainer made = makeContainer();
-        try (var client = station.server().client(station.scheme).directMode().buildClient()) {
-            CosmosContainer container = client.getDatabase(database.getId()).getContainer(made.getId());
+    void aServerWithoutDirectModeNamesTheGateway() {
+        try (var server = new Server("--memory", "--no-direct");
+                var client = server.client(station.way).directMode().buildClient()) {
+            client.createDatabase("d");
+            client.getDatabase("d").createContainer("c", "/pk");
+            CosmosContainer container = client.getDatabase("d").getContainer("c");
             var error = refused(400, () -> container.createItem(item("{id: 'a', pk: 'x'}")));
             assertTrue(error.getMessage().contains("gateway"), error.getMessage());
         }
@@ -290,7 +292,7 @@ class ResourcesTest extends OverHttpAndHttps {
     @ValueSource(strings = {"SESSION", "EVENTUAL", "CONSISTENT_PREFIX"})
     void aClientMayAskForLess(ConsistencyLevel level) {
         CosmosContainer made = makeContainer();
-        try (var client = station.server().client(station.scheme).consistencyLevel(level).buildClient()) {
+        try (var client = station.server().client(station.way).consistencyLevel(level).buildClient()) {
             CosmosContainer container = client.getDatabase(database.getId()).getContainer(made.getId());
             container.createItem(item("{id: 'a', pk: 'x'}"));
             assertNotNull(find(container, "a", X));

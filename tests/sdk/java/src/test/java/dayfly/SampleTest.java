@@ -31,7 +31,7 @@ class SampleTest extends OverHttpAndHttps {
 
     private String run(Path folder, String... command) throws IOException, InterruptedException {
         var process = new ProcessBuilder(command).directory(folder.toFile()).redirectErrorStream(true);
-        process.environment().put("COSMOS_ENDPOINT", station.server().address(station.scheme));
+        process.environment().put("COSMOS_ENDPOINT", station.server().address(station.way.scheme()));
         process.environment().put("COSMOS_KEY", station.server().key());
         Process started = process.start();
         String printed = new String(started.getInputStream().readAllBytes());

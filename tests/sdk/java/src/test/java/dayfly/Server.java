@@ -23,11 +23,17 @@ final class Server extends Dayfly {
         return endpoint().replace("http", scheme);
     }
 
+    int port() {
+        return URI.create(endpoint()).getPort();
+    }
+
     /** A client in the making, whose certificates are those of this server. */
-    CosmosClientBuilder client(String scheme) {
-        if (scheme.equals("https")) trust();
-        return new CosmosClientBuilder().endpoint(address(scheme)).key(key()).gatewayMode()
+    CosmosClientBuilder client(Way way) {
+        // What goes directly to the items is always encrypted.
+        if (way.scheme().equals("https") || way.isDirect()) trust();
+        var builder = new CosmosClientBuilder().endpoint(address(way.scheme())).key(key())
                 .contentResponseOnWriteEnabled(true);
+        return way.isDirect() ? builder : builder.gatewayMode();
     }
 
     /** Has the clients that are made from now on trust this server, as keytool would. */

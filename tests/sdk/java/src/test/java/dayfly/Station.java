@@ -14,21 +14,25 @@ import com.azure.cosmos.CosmosClient;
 /** A server with clients that tests share: started with the first test, gone with the last. */
 enum Station {
     /** Data in memory, clear text. */
-    HTTP("http"),
+    HTTP(new Way("http", false)),
     /** Data on disk, encrypted. */
-    HTTPS("https");
+    HTTPS(new Way("https", false)),
+    /** Data in memory, all but the items in clear text. */
+    HTTP_DIRECT(new Way("http", true)),
+    /** Data on disk, encrypted; what the SDK does if it is told nothing. */
+    HTTPS_DIRECT(new Way("https", true));
 
-    final String scheme;
+    final Way way;
     private Server server;
     private CosmosClient client;
     private CosmosAsyncClient async;
 
-    Station(String scheme) {
-        this.scheme = scheme;
+    Station(Way way) {
+        this.way = way;
     }
 
     Server server() {
-        if (server == null) server = this == HTTP ? new Server("--memory") : onDisk();
+        if (server == null) server = way.scheme().equals("http") ? new Server("--memory") : onDisk();
         return server;
     }
 
@@ -56,17 +60,17 @@ enum Station {
     }
 
     CosmosClient client() {
-        if (client == null) client = server().client(scheme).buildClient();
+        if (client == null) client = server().client(way).buildClient();
         return client;
     }
 
     CosmosAsyncClient async() {
-        if (async == null) async = server().client(scheme).buildAsyncClient();
+        if (async == null) async = server().client(way).buildAsyncClient();
         return async;
     }
 
     @Override
     public String toString() {
-        return scheme;
+        return way.isDirect() ? way.scheme() + ", direct" : way.scheme();
     }
 }
