@@ -12,6 +12,7 @@
 //! writes   batches against single creates, patches against replaces, deletes of partitions
 //! cancel   latency of reads and small queries beside heavy ones that nobody waits for
 //! query    CPU of queries, against point reads, other sizes and a bare loop; their memory
+//! direct   CPU of reads and creates over direct mode, against HTTP/1.1; its idle connections
 //! order    two builds side by side: what the order of creation costs; needs --before
 //! ```
 //!
@@ -23,6 +24,7 @@ pub(crate) mod bare;
 mod beside;
 mod cancel;
 mod create;
+mod direct;
 mod fill;
 mod item;
 mod load;
@@ -80,11 +82,12 @@ enum Name {
     Writes,
     Cancel,
     Query,
+    Direct,
     Order,
 }
 
 /// All that need nothing but the server.
-const ALL: [Name; 11] = [
+const ALL: [Name; 12] = [
     Name::Start,
     Name::Read,
     Name::Create,
@@ -96,6 +99,7 @@ const ALL: [Name; 11] = [
     Name::Writes,
     Name::Cancel,
     Name::Query,
+    Name::Direct,
 ];
 
 /// What every benchmark needs.
@@ -134,6 +138,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             Name::Writes => writes::run(&bench, options.items)?,
             Name::Cancel => cancel::run(&bench)?,
             Name::Query => query::run(&bench, options.items)?,
+            Name::Direct => direct::run(&bench)?,
             Name::Order => order::run(&bench, options.before.as_deref(), options.items)?,
         };
         println!("\n{}", report.table());

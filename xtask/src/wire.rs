@@ -49,7 +49,13 @@ impl Signer {
         )
     }
 
-    fn token(&self, method: &str, path: &str) -> String {
+    /// The date that everything is signed with.
+    pub(crate) fn date(&self) -> &str {
+        &self.date
+    }
+
+    /// What says who signed a request, percent-encoded.
+    pub(crate) fn token(&self, method: &str, path: &str) -> String {
         let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
         let (kind, link) = match parts.as_slice() {
             // What is done to a resource is signed as the resource.

@@ -4,12 +4,18 @@
 use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use memchr::memmem;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
+use tokio::runtime::Runtime;
 use tokio::task::LocalSet;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 
 use crate::{Result, failed};
 
@@ -44,13 +50,66 @@ pub(super) fn run(
     until: Until,
     next: impl FnMut(&mut Vec<u8>) + 'static,
 ) -> Result<Done> {
-    on_one_thread(drive(address, connections, until, next))
+    Kept::in_clear(address, connections)?.run(until, next)
+}
+
+/// Connections that are kept from one load to the next, so that what it takes to open
+/// them is in none.
+pub(super) struct Kept<S> {
+    runtime: Runtime,
+    streams: Vec<S>,
+}
+
+impl Kept<TcpStream> {
+    pub(super) fn in_clear(address: SocketAddr, connections: usize) -> Result<Self> {
+        let runtime = runtime()?;
+        let streams = patiently(&runtime, connect(address, connections))?;
+        Ok(Kept { runtime, streams })
+    }
+}
+
+impl Kept<TlsStream<TcpStream>> {
+    pub(super) fn encrypted(
+        address: SocketAddr,
+        connections: usize,
+        config: &Arc<ClientConfig>,
+    ) -> Result<Self> {
+        let runtime = runtime()?;
+        let connector = TlsConnector::from(Arc::clone(config));
+        let streams = patiently(&runtime, async {
+            let mut streams = Vec::new();
+            for stream in connect(address, connections).await? {
+                let name = ServerName::try_from("localhost").map_err(failed("a name"))?;
+                let stream = connector.connect(name, stream).await;
+                streams.push(stream.map_err(failed("a TLS handshake"))?);
+            }
+            Ok(streams)
+        })?;
+        Ok(Kept { runtime, streams })
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + 'static> Kept<S> {
+    /// Sends what `next` puts into its buffer, over all of them at once.
+    pub(super) fn run(
+        &mut self,
+        until: Until,
+        next: impl FnMut(&mut Vec<u8>) + 'static,
+    ) -> Result<Done> {
+        let streams = std::mem::take(&mut self.streams);
+        let (done, streams) = patiently(&self.runtime, drive(streams, until, next))?;
+        self.streams = streams;
+        Ok(done)
+    }
+}
+
+fn runtime() -> Result<Runtime> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(failed("starting the load"))
 }
 
 /// Runs a load on this thread, until it ends or patience does.
-fn on_one_thread<T>(load: impl Future<Output = Result<T>>) -> Result<T> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(failed("starting the load"))?;
+fn patiently<T>(runtime: &Runtime, load: impl Future<Output = Result<T>>) -> Result<T> {
     let tasks = LocalSet::new();
     let work = tasks.run_until(load);
     runtime
@@ -69,8 +128,14 @@ async fn connect(address: SocketAddr, connections: usize) -> Result<Vec<TcpStrea
 }
 
 /// Sends a request and waits for its whole answer.
-async fn exchange(stream: &mut TcpStream, request: &[u8], answer: &mut Vec<u8>) -> Result<()> {
+async fn exchange<S: AsyncRead + AsyncWrite + Unpin>(
+    stream: &mut S,
+    request: &[u8],
+    answer: &mut Vec<u8>,
+) -> Result<()> {
     stream.write_all(request).await.map_err(failed("sending"))?;
+    // Over TLS it may still wait here.
+    stream.flush().await.map_err(failed("sending"))?;
     answer.clear();
     while !is_whole(answer)? {
         if stream.read_buf(answer).await.map_err(failed("receiving"))? == 0 {
@@ -87,19 +152,17 @@ struct Shared<N> {
     done: Cell<u64>,
 }
 
-async fn drive<N: FnMut(&mut Vec<u8>) + 'static>(
-    address: SocketAddr,
-    connections: usize,
-    until: Until,
-    next: N,
-) -> Result<Done> {
+async fn drive<S, N>(streams: Vec<S>, until: Until, next: N) -> Result<(Done, Vec<S>)>
+where
+    S: AsyncRead + AsyncWrite + Unpin + 'static,
+    N: FnMut(&mut Vec<u8>) + 'static,
+{
     let left = match until {
         Until::Passed(_) => u64::MAX,
         Until::Sent(count) => count,
     };
     let shared =
         Rc::new(Shared { next: RefCell::new(next), left: Cell::new(left), done: Cell::new(0) });
-    let streams = connect(address, connections).await?;
     let started = Instant::now();
     let tasks: Vec<_> = streams
         .into_iter()
@@ -109,16 +172,18 @@ async fn drive<N: FnMut(&mut Vec<u8>) + 'static>(
         tokio::time::sleep(time).await;
         shared.left.set(0);
     }
+    let mut streams = Vec::new();
     for task in tasks {
-        task.await.map_err(failed("a connection"))??;
+        streams.push(task.await.map_err(failed("a connection"))??);
     }
-    Ok(Done { requests: shared.done.get(), took: started.elapsed() })
+    Ok((Done { requests: shared.done.get(), took: started.elapsed() }, streams))
 }
 
-async fn connection<N: FnMut(&mut Vec<u8>)>(
-    mut stream: TcpStream,
+/// Asks again and again. Gives the connection back.
+async fn connection<S: AsyncRead + AsyncWrite + Unpin, N: FnMut(&mut Vec<u8>)>(
+    mut stream: S,
     shared: Rc<Shared<N>>,
-) -> Result<()> {
+) -> Result<S> {
     let mut request = Vec::new();
     let mut answer = Vec::with_capacity(16 * 1024);
     while shared.left.get() > 0 {
@@ -128,7 +193,7 @@ async fn connection<N: FnMut(&mut Vec<u8>)>(
         exchange(&mut stream, &request, &mut answer).await?;
         shared.done.set(shared.done.get() + 1);
     }
-    Ok(())
+    Ok(stream)
 }
 
 /// How late the answers came, of requests that were due at fixed times.
@@ -166,7 +231,7 @@ pub(super) fn open_loop(
     time: Duration,
     next: impl FnMut(&mut Vec<u8>) + 'static,
 ) -> Result<Due> {
-    on_one_thread(drive_open(address, rate, time, next))
+    patiently(&runtime()?, drive_open(address, rate, time, next))
 }
 
 /// What the connections of an open loop share: the next request's number says
