@@ -4,17 +4,16 @@
 //! addresses that differ in their path only, so that clients who ask anybody but the
 //! primary have somebody to ask, and open no second connection for it.
 
-use std::borrow::Cow;
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use dayfly_engine::operation::ContainerScope;
 use dayfly_model::{Error, ErrorKind, Result};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
 use crate::account;
-use crate::route;
+use crate::route::{self, parameter};
 
 /// The range that stands for what is in no container.
 const MASTER: &str = "M";
@@ -73,12 +72,6 @@ pub(crate) fn read(query: &str) -> Result<Wanted> {
     let ranges = parameter(query, "$partitionKeyRangeIds").unwrap_or_default();
     let ranges = ranges.split(',').map(str::trim).filter(|range| !range.is_empty());
     Ok(Wanted { container, ranges: ranges.map(str::to_owned).collect() })
-}
-
-fn parameter<'q>(query: &'q str, name: &str) -> Option<Cow<'q, str>> {
-    let is_named = |part: &&str| part.split_once('=').is_some_and(|(found, _)| found == name);
-    let (_, value) = query.split('&').find(is_named)?.split_once('=')?;
-    percent_decode_str(value).decode_utf8().ok()
 }
 
 /// The host and port at which a client that came by `host` finds what it asks for. All of

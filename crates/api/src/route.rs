@@ -76,8 +76,15 @@ fn decode(segment: &str) -> Result<Cow<'_, str>> {
 
 /// What addresses are asked for: clients sign that path, not the one they send.
 pub(crate) fn resolved<'q>(segments: &[Cow<'_, str>], query: &'q str) -> Option<Cow<'q, str>> {
-    let asked = query.split('&').find_map(|part| part.strip_prefix("$resolveFor="))?;
-    segments.first().filter(|first| *first == "addresses").and_then(|_| decode(asked).ok())
+    segments.first().filter(|first| *first == "addresses")?;
+    parameter(query, "$resolveFor")
+}
+
+/// What a query says of a name, either of them escaped or not.
+pub(crate) fn parameter<'q>(query: &'q str, name: &str) -> Option<Cow<'q, str>> {
+    let named = query.split('&').filter_map(|part| part.split_once('='));
+    let mut named = named.filter(|(found, _)| percent_decode_str(found).eq(name.bytes()));
+    decode(named.next()?.1).ok()
 }
 
 /// No path has more segments.
