@@ -5,7 +5,7 @@ use super::client::tokens::{Value, text};
 use super::client::{
     Ask, CREATE, Channel, DELETE, ITEM, PATCH, Place, READ, READ_FEED, REPLACE, UPSERT, date,
 };
-use super::common::{OWN_KEY, Server};
+use super::common::Server;
 
 const OTHER_KEY: &str = "b3RoZXIga2V5IG90aGVyIGtleSBvdGhlciBrZXkgMTI=";
 
@@ -62,7 +62,7 @@ fn an_old_date_is_refused() {
 
 #[test]
 fn the_read_only_key_reads() {
-    let server = Server::start(&["--read-only-key", OTHER_KEY, "--key", OWN_KEY]);
+    let server = Server::start(&["--read-only-key", OTHER_KEY]);
     let place = Place::make(&server, "d", "c");
     let mut channel = Channel::open(&server);
     let body = r#"{"id":"a","pk":"x"}"#;
@@ -92,7 +92,7 @@ fn the_read_only_key_reads() {
 /// A second key is as good as the first.
 #[test]
 fn the_secondary_key_does_everything() {
-    let server = Server::start(&["--secondary-key", OTHER_KEY, "--key", OWN_KEY]);
+    let server = Server::start(&["--secondary-key", OTHER_KEY]);
     let place = Place::make(&server, "d", "c");
     let mut channel = Channel::open(&server);
     let create = place.write(CREATE, "x", r#"{"id":"a","pk":"x"}"#);
@@ -103,7 +103,7 @@ fn the_secondary_key_does_everything() {
 #[test]
 fn secrets_are_not_logged() {
     let mut command = super::common::dayfly(&["--memory", "--listen", "127.0.0.1:0"]);
-    command.env("DAYFLY_LOG", "debug,h2=warn,hyper=warn,rustls=warn");
+    command.env("DAYFLY_LOG", "debug,requests");
     let server = Server::spawn(command.stderr(std::process::Stdio::piped()));
     let place = Place::make(&server, "d", "c");
     let mut channel = Channel::open(&server);

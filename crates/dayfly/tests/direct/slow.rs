@@ -18,11 +18,15 @@ fn who_says_nothing_after_the_handshake_is_closed() {
 fn half_a_context_is_closed() {
     let server = Server::start(&["--header-timeout-ms", "200"]);
     let context = context(1);
-    for length in [4, 8, 23, 24, context.len() - 1] {
+    for length in [8, 23, 24, context.len() - 1] {
         let mut wire = Wire::open(&server);
         wire.write(&context[..length]);
         wire.is_closed();
     }
+    // So few bytes may be a request as well, and are told that they came too late.
+    let mut wire = Wire::open(&server);
+    wire.write(&context[..4]);
+    wire.rest();
 }
 
 #[test]

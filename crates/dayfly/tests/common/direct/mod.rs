@@ -622,11 +622,11 @@ impl Wire {
         assert!(rest.is_empty(), "it said {rest:?}");
     }
 
-    /// Says that nothing more will come, as TLS does and TCP.
+    /// Says that nothing more will come, as TLS does and TCP. It may be closed already.
     pub(crate) fn end(&mut self) {
         self.stream.conn.send_close_notify();
-        self.stream.flush().unwrap();
-        self.stream.sock.shutdown(std::net::Shutdown::Write).unwrap();
+        let _ = self.stream.flush();
+        let _ = self.stream.sock.shutdown(std::net::Shutdown::Write);
     }
 }
 
