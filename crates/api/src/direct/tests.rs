@@ -1,5 +1,7 @@
 //! Frames, good and bent: whatever comes is read within its bytes, or refused.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use dayfly_model::ErrorKind;
 use proptest::prelude::*;
@@ -120,7 +122,7 @@ fn tokens_say_what_headers_say() {
         writer.byte(0x00BF, 2);
     };
     let (read, write) = (asked(3, 0x0003, tokens), asked(3, 0x0013, tokens));
-    let text = |asked: &Asked, option| asked.text(option).unwrap().map(|text| text.into_owned());
+    let text = |asked: &Asked, option| asked.text(option).unwrap().map(Cow::into_owned);
     for (option, of_read, of_write) in [
         (Opt::MaxItemCount, Some("-1"), Some("-1")),
         (Opt::IfMatch, None, Some("\"e\"")),
