@@ -246,6 +246,8 @@ fn one_port_speaks_everything() {
     let server = Server::start(&[]);
     let mut direct = Channel::open(&server);
     direct.is_alive();
+    let metrics = server.get("/metrics").body;
+    assert!(metrics.contains("{protocol=\"direct\"} 1\n"), "{metrics}");
 
     assert_eq!(server.get("/alive").status, 200);
     let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";

@@ -119,7 +119,7 @@ fn secrets_are_not_logged() {
     drop(channel);
     server.terminate();
     let log = server.said();
-    assert!(log.contains("answered"), "{log}");
+    assert!(log.contains("answered") && log.contains("channel=\"direct\""), "{log}");
     for hidden in ["hidden-", wrong.rsplit("sig%3d").next().unwrap(), "type%3dmaster"] {
         assert!(!log.contains(hidden), "{hidden} is in the log: {log}");
     }

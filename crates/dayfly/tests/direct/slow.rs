@@ -81,6 +81,16 @@ fn silence_between_frames_may_last_longer_than_a_head() {
     channel.is_alive();
 }
 
+#[test]
+fn a_silent_connection_is_closed_in_the_end() {
+    let server = Server::start(&["--direct-idle-timeout-ms", "200"]);
+    let mut channel = Channel::open(&server);
+    channel.is_alive();
+    channel.wire.is_closed();
+    // One that has said nothing since its context, too.
+    Channel::open(&server).wire.is_closed();
+}
+
 /// A client that ends its side has all answers, and then the end of the other.
 #[test]
 fn who_closes_is_closed() {
