@@ -62,6 +62,8 @@ spelled! {
     MaxItemCount "x-ms-max-item-count";
     OfferThroughput "x-ms-offer-throughput";
     OfferType "x-ms-offer-type";
+    MigrateToAutoscale "x-ms-cosmos-migrate-offer-to-autopilot";
+    MigrateToManual "x-ms-cosmos-migrate-offer-to-manual-throughput";
     ReadKeyType "x-ms-read-key-type";
     SessionToken "x-ms-session-token";
     StartEpk "x-ms-start-epk";

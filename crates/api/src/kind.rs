@@ -64,6 +64,7 @@ kinds! {
     ReadConflict     "read_conflict";
     ListOffers       "list_offers";
     ReadOffer        "read_offer";
+    ReplaceOffer     "replace_offer";
     Admin            "admin";
     /// The call that reads the request log.
     ReadRequests     "read_requests";
@@ -113,6 +114,7 @@ impl Kind {
             Operation::FindConflict { .. } => Kind::ReadConflict,
             Operation::ListOffers { .. } => Kind::ListOffers,
             Operation::ReadOffer { .. } => Kind::ReadOffer,
+            Operation::ReplaceOffer(_) => Kind::ReplaceOffer,
             Operation::ExplainQuery(_)
             | Operation::ReadTtl { .. }
             | Operation::ForecastTtl { .. }

@@ -6,14 +6,14 @@ use std::borrow::Cow;
 use bytes::Bytes;
 use dayfly_engine::operation::{
     Act, AdviceForm, BatchMode, Condition, ContainerScope, ContainerWishes, Feed, Indexing,
-    Intended, ItemAddress, Operation, Page, Part, PlanQuery, QueryFeed, QueryItems, Replacement,
-    Showing, WriteBatch, WriteItem,
+    Intended, ItemAddress, OfferReplacement, Operation, Page, Part, PlanQuery, QueryFeed,
+    QueryItems, Replacement, Showing, WriteBatch, WriteItem,
 };
 use dayfly_model::epk::{self, Epk};
 use dayfly_model::json::{self, ObjectText};
 use dayfly_model::partition_key::PartitionKey;
 use dayfly_model::patch::Patch;
-use dayfly_model::throughput::Throughput;
+use dayfly_model::throughput::{Migration, Throughput};
 use dayfly_model::{Error, ErrorKind, Result, database};
 
 use crate::batch;
@@ -159,7 +159,12 @@ pub(crate) fn read(request: &Request<'_>, resource: Resource<'_>) -> Result<Oper
         (Resource::Offers, "GET") => Ok(Operation::ListOffers { page: page(request)? }),
         (Resource::Offers, "POST") => query_feed(request, Feed::Offers),
         (Resource::Offer(offer), "GET") => Ok(Operation::ReadOffer { offer: offer.to_owned() }),
-        (Resource::Offer(_), "PUT") => Err(Error::not_yet("Changing the throughput of an offer")),
+        (Resource::Offer(offer), "PUT") => Ok(Operation::ReplaceOffer(OfferReplacement {
+            offer: offer.to_owned(),
+            body: request.body.to_vec(),
+            condition: condition(request)?,
+            migration: migration(request)?,
+        })),
 
         (Resource::NotYet(feature, verbs), verb) if verbs.contains(&verb) => {
             Err(Error::not_yet(feature))
@@ -420,6 +425,19 @@ fn showing(request: &Request<'_>) -> Result<Showing> {
 
 fn quota(request: &Request<'_>) -> Result<bool> {
     request.options.flag(Opt::Quota)
+}
+
+/// Whether an offer is to scale from now on, or no more.
+fn migration(request: &Request<'_>) -> Result<Option<Migration>> {
+    let to_autoscale = request.options.flag(Opt::MigrateToAutoscale)?;
+    match (to_autoscale, request.options.flag(Opt::MigrateToManual)?) {
+        (true, true) => Err(Error::bad_request(
+            "An offer cannot be migrated to autoscale and to manual throughput at one time.",
+        )),
+        (true, false) => Ok(Some(Migration::ToAutoscale)),
+        (false, true) => Ok(Some(Migration::ToManual)),
+        (false, false) => Ok(None),
+    }
 }
 
 fn throughput(request: &Request<'_>) -> Result<Option<Throughput>> {

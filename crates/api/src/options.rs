@@ -88,6 +88,10 @@ pub(crate) enum Opt {
     OfferThroughput,
     /// How much, by an old name.
     OfferType,
+    /// The offer scales from now on.
+    MigrateToAutoscale,
+    /// The offer scales no more.
+    MigrateToManual,
     /// What kind the bounds are of.
     ReadKeyType,
     /// What the client has seen.

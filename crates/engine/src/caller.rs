@@ -85,6 +85,7 @@ impl Operation {
             | Operation::DeleteContainer { .. }
             | Operation::CreateEncryptionKey { .. }
             | Operation::ReplaceEncryptionKey { .. }
+            | Operation::ReplaceOffer(_)
             | Operation::WriteItem(_)
             | Operation::WriteBatch(_)
             | Operation::DeletePartition { .. }

@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use dayfly_model::{ErrorKind, Result};
 use dayfly_storage::{Bucket, Draft, Plan, Room, Snapshot, View, commit};
 
+use crate::catalog;
 use crate::install::Install;
 use crate::keys;
 use crate::reply::Reply;
@@ -58,6 +59,15 @@ impl<'a> Clerk<'a> {
     /// catalog meanwhile.
     pub(crate) fn answer(&self, change: impl FnOnce(&dyn Snapshot) -> Result<Reply>) -> Reply {
         self.shared.answer(change)
+    }
+
+    /// Looks something up before a change.
+    pub(crate) fn look<T>(
+        &self,
+        look: impl FnOnce(&dyn Snapshot) -> Result<T>,
+    ) -> Result<T, Reply> {
+        let snapshot = self.snapshot()?;
+        look(&*snapshot).map_err(|error| Reply::failed(error, catalog::now(&*snapshot)))
     }
 
     /// Commits a change of the catalog.

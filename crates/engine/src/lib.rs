@@ -319,6 +319,9 @@ impl Engine {
             }
             Operation::ListOffers { page } => self.look(|snapshot| offers::list(snapshot, &page)),
             Operation::ReadOffer { offer } => self.look(|snapshot| offers::read(snapshot, &offer)),
+            Operation::ReplaceOffer(replacement) => {
+                self.change(move |clerk| offers::replace(clerk, replacement))
+            }
 
             Operation::ReadTtl { at } => self.view(&at, |opened| {
                 ttl::status(opened, &self.purge_status(opened.container.number))

@@ -1,17 +1,24 @@
-//! Offers: how much throughput a database or container was given. Recorded and
+//! Offers: how much throughput a database or container was given. Recorded, changed and
 //! shown; enforcing them is another matter.
 
-use dayfly_model::rid::OfferRid;
-use dayfly_model::throughput::Throughput;
-use dayfly_model::{ErrorKind, Result};
-use dayfly_storage::{Batch, Snapshot, Stamp};
+use dayfly_model::rid::{ContainerRid, DatabaseRid, OfferRid};
+use dayfly_model::throughput::{Floor, Throughput};
+use dayfly_model::{Error, ErrorKind, Result, Timestamp};
+use dayfly_storage::{Batch, Draft, Snapshot, Stamp, View};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::catalog::{self, CatalogView, not_found};
-use crate::operation::Page;
-use crate::reply::{CHARGE_LOOK_RU, Reply, Success, feed, storage_failed};
-use crate::{keys, pages, version};
+use crate::catalog::{self, CatalogView, ContainerRecord, not_found};
+use crate::clerk::{CatalogPlan, Clerk};
+use crate::condition::check_match;
+use crate::operation::{OfferReplacement, Page};
+use crate::reply::{CHARGE_CHANGE_RU, CHARGE_LOOK_RU, Reply, Success, feed, storage_failed};
+use crate::{keys, pages, standing, version};
+
+/// Where the most that was ever given stands in the content.
+const EVER: &str = "/offerMinimumThroughputParameters/maxThroughputEverProvisioned";
+
+const GIGABYTE: u64 = 1 << 30;
 
 /// An offer, as it is stored.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -57,6 +64,36 @@ impl Offer {
         batch.put(keys::offer_of(&self.resource_rid), number);
     }
 
+    /// The most that was ever given.
+    fn ever(&self) -> u32 {
+        let ever = self.content.pointer(EVER).and_then(Value::as_u64);
+        ever.and_then(|ever| u32::try_from(ever).ok()).unwrap_or_default()
+    }
+
+    /// What it can not go below.
+    fn floor(&self, load: Load) -> Floor {
+        let gigabytes = load.live_bytes.div_ceil(GIGABYTE);
+        Floor {
+            ever: self.ever(),
+            gigabytes: u32::try_from(gigabytes).unwrap_or(u32::MAX),
+            sharing: load.sharing,
+        }
+    }
+
+    fn change(&mut self, throughput: Throughput, ever: u32, stamp: Stamp) {
+        self.content = throughput.to_content();
+        if let Some(place) = self.content.pointer_mut(EVER) {
+            *place = ever.into();
+        }
+        if let Value::Object(content) = &mut self.content {
+            content.insert("offerLastReplaceTimestamp".to_owned(), stamp.ts.into());
+        }
+        self.level = None;
+        self.ts = stamp.ts;
+        self.version = version::version(stamp, 1);
+        self.opened = stamp.opened;
+    }
+
     fn etag(&self) -> String {
         version::etag(0, self.opened, self.version)
     }
@@ -94,17 +131,126 @@ pub(crate) fn rows_of<V: CatalogView + ?Sized>(view: &V, rid: &str) -> Result<Ve
     Ok(number.map_or_else(Vec::new, |number| vec![keys::offer(number), keys::offer_of(rid)]))
 }
 
-/// Shows an offer.
-pub(crate) fn read(snapshot: &dyn Snapshot, rid: &str) -> Result<Reply> {
+fn find<V: CatalogView + ?Sized>(view: &V, rid: &str) -> Result<Offer> {
     let missing = || not_found(ErrorKind::NotFound);
     let OfferRid(number) = OfferRid::parse(rid).ok_or_else(missing)?;
-    let offer: Offer = catalog::read(snapshot, &keys::offer(number))?.ok_or_else(missing)?;
+    catalog::read(view, &keys::offer(number))?.ok_or_else(missing)
+}
+
+/// Shows an offer.
+pub(crate) fn read(snapshot: &dyn Snapshot, rid: &str) -> Result<Reply> {
+    let offer = find(snapshot, rid)?;
+    let load = load_of(snapshot, &offer.resource_rid)?;
+    Ok(shown(&offer, load, catalog::now(snapshot), CHARGE_LOOK_RU))
+}
+
+fn shown(offer: &Offer, load: Load, now: Timestamp, charge_ru: f64) -> Reply {
+    let throughput = Throughput::of_content(&offer.content);
     let success = Success {
         etag: Some(offer.etag()),
-        throughput_min: Throughput::from_content(&offer.content).map(Throughput::least).ok(),
+        throughput_min: throughput.map(|throughput| throughput.least(offer.floor(load))),
         ..Success::new(200, offer.to_json().to_string())
     };
-    Ok(Reply::ok(success, catalog::now(snapshot), CHARGE_LOOK_RU))
+    Reply::ok(success, now, charge_ru)
+}
+
+/// Changes the throughput of a database or container. It counts at once: there is nothing
+/// to be moved for it.
+pub(crate) fn replace(clerk: &Clerk<'_>, replacement: OfferReplacement) -> Reply {
+    let (load, body) = match clerk.look(|snapshot| {
+        let offer = find(snapshot, &replacement.offer)?;
+        Ok((load_of(snapshot, &offer.resource_rid)?, read_body(&replacement.body)?))
+    }) {
+        Ok(found) => found,
+        Err(reply) => return reply,
+    };
+    clerk.commit(CatalogPlan::grows(move |view: &View<'_>| {
+        let mut offer = find(view, &replacement.offer)?;
+        check_body(&offer, &body)?;
+        check_match(&replacement.condition, &offer.etag())?;
+        let old = Throughput::of_content(&offer.content)
+            .ok_or_else(|| Error::new(ErrorKind::Internal, "The offer cannot be read."))?;
+        let content = body.get("content").unwrap_or(&Value::Null);
+        let new = old.replaced(content, replacement.migration, offer.floor(load))?;
+        let ever = offer.ever().max(new.max());
+        Ok(Draft::new(move |stamp: Stamp, batch: &mut Batch| {
+            offer.change(new, ever, stamp);
+            offer.put(batch);
+            shown(&offer, load, Timestamp(stamp.ts), CHARGE_CHANGE_RU)
+        }))
+    }))
+}
+
+fn read_body(body: &[u8]) -> Result<Value> {
+    let body: Value = serde_json::from_slice(body)
+        .map_err(|why| Error::bad_request(format!("The offer is not valid JSON: {why}.")))?;
+    if body.is_object() { Ok(body) } else { Err(Error::bad_request("The offer is no object.")) }
+}
+
+/// The path says which offer is meant. A body that names another one, or that is for
+/// another resource or of another kind, is a mistake.
+fn check_body(offer: &Offer, body: &Value) -> Result<()> {
+    let shown = offer.to_json();
+    let bare = |value: &Value| value.as_str().map(|text| text.trim_matches('/').to_owned());
+    for name in ["id", "_rid", "offerResourceId", "resource"] {
+        if let Some(given) = body.get(name)
+            && bare(given) != shown.get(name).and_then(bare)
+        {
+            return Err(Error::bad_request(format!(
+                "The '{name}' of the offer is {given}, but must be {}.",
+                shown.get(name).unwrap_or(&Value::Null)
+            )));
+        }
+    }
+    match body.get("offerVersion") {
+        None => Ok(()),
+        Some(version) if version == "V2" => Ok(()),
+        Some(other) => Err(Error::bad_request(format!(
+            "The offerVersion is {other}, but only an offer of the version \"V2\" can be put."
+        ))),
+    }
+}
+
+/// What an offer is for.
+#[derive(Clone, Copy, Debug, Default)]
+struct Load {
+    live_bytes: u64,
+    /// How many containers share it.
+    sharing: u32,
+}
+
+/// What the offer of a database or container is for: the containers that have no other.
+fn load_of(snapshot: &dyn Snapshot, rid: &str) -> Result<Load> {
+    let mut load = Load::default();
+    if let Some(container) = ContainerRid::parse(rid) {
+        let name = keys::container_name(container.database, container.container);
+        let name = CatalogView::get(snapshot, &name).map_err(storage_failed)?;
+        let id = name.map(|name| String::from_utf8_lossy(&name).into_owned());
+        let record =
+            id.map(|id| catalog::read(snapshot, &keys::container(container.database, &id)));
+        if let Some(record) = record.transpose()?.flatten() {
+            load.live_bytes = live_bytes(snapshot, &record)?;
+        }
+    } else if let Some(DatabaseRid(number)) = DatabaseRid::parse(rid) {
+        for (_, row) in pages::all_rows(snapshot, &keys::containers(number))? {
+            let record: ContainerRecord = catalog::decode(&row)?;
+            if !has_offer(snapshot, &record.rid())? {
+                load.sharing += 1;
+                load.live_bytes += live_bytes(snapshot, &record)?;
+            }
+        }
+    }
+    Ok(load)
+}
+
+fn live_bytes(snapshot: &dyn Snapshot, record: &ContainerRecord) -> Result<u64> {
+    let (now, mut bytes) = (catalog::now(snapshot), 0);
+    standing::each_bucket(snapshot, record.buckets(), &mut |lives, policy| {
+        bytes += lives.standing(policy, now)?.live.bytes;
+        Ok(())
+    })
+    .map_err(storage_failed)?;
+    Ok(bytes)
 }
 
 /// Shows the offers of the account.

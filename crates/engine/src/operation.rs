@@ -8,7 +8,7 @@ use dayfly_model::epk::Epk;
 use dayfly_model::json::ObjectText;
 use dayfly_model::partition_key::PartitionKey;
 use dayfly_model::patch::Patch;
-use dayfly_model::throughput::Throughput;
+use dayfly_model::throughput::{Migration, Throughput};
 use dayfly_model::ttl::ContainerTtl;
 use dayfly_model::{Error, ErrorKind};
 pub use dayfly_storage::clock::Step as ClockStep;
@@ -198,6 +198,8 @@ pub enum Operation {
         /// Its RID.
         offer: String,
     },
+    /// Changes the throughput of a database or container.
+    ReplaceOffer(OfferReplacement),
 
     /// Shows how time to live stands in a container.
     ReadTtl {
@@ -298,6 +300,19 @@ pub struct Replacement {
     pub confirm_expiry: bool,
     /// How the container is shown.
     pub showing: Showing,
+}
+
+/// A change of an offer.
+#[derive(Clone, Debug)]
+pub struct OfferReplacement {
+    /// Which offer, by RID.
+    pub offer: String,
+    /// The request's body.
+    pub body: Vec<u8>,
+    /// On which condition.
+    pub condition: Condition,
+    /// Whether it is to scale from now on, or no more.
+    pub migration: Option<Migration>,
 }
 
 /// A container as the request names it, and what the request believes of it.

@@ -21,6 +21,22 @@ pub const AUTOSCALE_MIN: u32 = 1_000;
 /// The most that either can be.
 pub const MAX: u32 = 1_000_000;
 
+const MANUAL_STEP: u32 = 100;
+const AUTOSCALE_STEP: u32 = 1_000;
+
+/// So many containers share a throughput before it has to grow with them.
+const SHARING_FREE: u32 = 25;
+
+/// The service's sentence for an offer that scales where one with a number is.
+const NO_AUTOPILOT: &str = "x-ms-cosmos-migrate-offer-to-autopilot must be supplied and \
+    offercontent must not contain autopilotSettings for migration from manual throughput to \
+    autoscale.";
+
+/// The same for the other way.
+const NO_MANUAL: &str = "x-ms-cosmos-migrate-offer-to-manual-throughput must be supplied and \
+    offercontent must contain autopilotSettings for migration from autoscale to manual \
+    throughput.";
+
 /// A throughput of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Throughput {
@@ -35,6 +51,26 @@ pub enum Throughput {
     },
     /// What a level of old gave.
     Level(Level),
+}
+
+/// A change between a fixed throughput and one that scales.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Migration {
+    /// It scales from now on.
+    ToAutoscale,
+    /// It is fixed from now on.
+    ToManual,
+}
+
+/// What an offer has been and is for, which it can not go below.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Floor {
+    /// The most that was ever given.
+    pub ever: u32,
+    /// What is alive in it.
+    pub gigabytes: u32,
+    /// How many containers share it; none if it is a container's own.
+    pub sharing: u32,
 }
 
 /// A level that could be chosen before throughput was a number.
@@ -101,17 +137,88 @@ impl Throughput {
         }
     }
 
-    /// Reads the `content` of an offer that is put back: autopilot settings
-    /// win, as clients send both.
-    pub fn from_content(content: &Value) -> Result<Throughput> {
+    /// Reads the `content` of an offer, as [`Throughput::to_content`] writes it.
+    pub fn of_content(content: &Value) -> Option<Throughput> {
+        let number = |value: &Value| value.as_u64().and_then(|ru| u32::try_from(ru).ok());
         match content.get("offerAutopilotSettings") {
-            Some(settings @ Value::Object(_)) => Throughput::autoscale(&settings.to_string()),
-            _ => match content.get("offerThroughput") {
-                Some(throughput) => Throughput::manual(&throughput.to_string()),
-                None => Err(Error::bad_request(format!(
-                    "The offer content '{content}' has no throughput."
-                ))),
+            Some(settings) => Some(Throughput::Autoscale {
+                max: number(settings.get("maxThroughput")?)?,
+                increment: settings.pointer(INCREMENT).and_then(number),
+            }),
+            None => content.get("offerThroughput").and_then(number).map(Throughput::Manual),
+        }
+    }
+
+    /// What becomes of it when a client puts back an offer with this content. Whether it
+    /// scales is changed only by a client that says so, and then the numbers that it sends
+    /// do not count. Autopilot settings win over a throughput: some clients send both.
+    pub fn replaced(
+        self,
+        content: &Value,
+        migration: Option<Migration>,
+        floor: Floor,
+    ) -> Result<Throughput> {
+        let settings = content.get("offerAutopilotSettings").filter(|given| given.is_object());
+        let manual = content.get("offerThroughput").filter(|given| !given.is_null());
+        let scales = matches!(self, Throughput::Autoscale { .. });
+        match (migration, scales) {
+            (None, false) => match (settings, manual) {
+                (Some(_), _) => Err(Error::bad_request(NO_AUTOPILOT)),
+                (None, Some(wanted)) => self.changed(wanted, None, floor),
+                (None, None) => Err(no_throughput(content)),
             },
+            (None, true) => match (settings, manual) {
+                (Some(settings), _) => {
+                    let max = settings.get("maxThroughput").unwrap_or(&Value::Null);
+                    self.changed(max, settings.pointer(INCREMENT), floor)
+                }
+                (None, Some(_)) => Err(Error::bad_request(NO_MANUAL)),
+                (None, None) => Err(no_throughput(content)),
+            },
+            (Some(Migration::ToAutoscale), false) if manual.is_some() && settings.is_none() => {
+                let least = Throughput::Autoscale { max: 0, increment: None }.least(floor);
+                let max = least.max(self.max().next_multiple_of(AUTOSCALE_STEP));
+                Ok(Throughput::Autoscale { max, increment: None })
+            }
+            (Some(Migration::ToAutoscale), false) => Err(Error::bad_request(NO_AUTOPILOT)),
+            (Some(Migration::ToManual), true) if settings.is_some() => {
+                Ok(Throughput::Manual(self.max()))
+            }
+            (Some(Migration::ToManual), true) => Err(Error::bad_request(NO_MANUAL)),
+            (Some(Migration::ToAutoscale), true) => {
+                Err(Error::bad_request("The throughput of this offer scales already."))
+            }
+            (Some(Migration::ToManual), false) => {
+                Err(Error::bad_request("The throughput of this offer is a fixed one already."))
+            }
+        }
+    }
+
+    /// The same kind of throughput with another number.
+    fn changed(
+        self,
+        wanted: &Value,
+        increment: Option<&Value>,
+        floor: Floor,
+    ) -> Result<Throughput> {
+        let (least, step) = (self.least(floor), self.step());
+        let wanted = wanted.as_u64().and_then(|ru| u32::try_from(ru).ok());
+        let wanted = wanted.filter(|ru| is_step(*ru, least, step));
+        let ru = wanted.ok_or_else(|| out_of_range(least, step))?;
+        Ok(match self {
+            Throughput::Autoscale { increment: old, .. } => {
+                let increment = increment.map_or(Ok(old), |given| percent(given).map(Some));
+                let increment = increment.map_err(|()| out_of_range(least, step))?;
+                Throughput::Autoscale { max: ru, increment }
+            }
+            Throughput::Manual(_) | Throughput::Level(_) => Throughput::Manual(ru),
+        })
+    }
+
+    fn step(self) -> u32 {
+        match self {
+            Throughput::Autoscale { .. } => AUTOSCALE_STEP,
+            Throughput::Manual(_) | Throughput::Level(_) => MANUAL_STEP,
         }
     }
 
@@ -133,14 +240,24 @@ impl Throughput {
         }
     }
 
-    /// The least that it can be lowered to: a hundredth, for autoscale a tenth,
-    /// and what every offer has at least.
-    pub fn least(self) -> u32 {
-        match self {
-            Throughput::Manual(throughput) => MANUAL_MIN.max(throughput.div_ceil(10_000) * 100),
-            Throughput::Autoscale { max, .. } => AUTOSCALE_MIN.max(max.div_ceil(10_000) * 1_000),
-            Throughput::Level(_) => MANUAL_MIN,
-        }
+    /// The least that it can be lowered to.
+    pub fn least(self, floor: Floor) -> u32 {
+        let crowd = floor.sharing.saturating_sub(SHARING_FREE);
+        let (least, parts) = match self {
+            Throughput::Manual(_) | Throughput::Level(_) => {
+                (MANUAL_MIN, [floor.gigabytes, floor.ever / 100, MANUAL_MIN + 100 * crowd])
+            }
+            Throughput::Autoscale { .. } => (
+                AUTOSCALE_MIN,
+                [
+                    floor.gigabytes.saturating_mul(10),
+                    floor.ever / 10,
+                    AUTOSCALE_MIN + 1_000 * crowd,
+                ],
+            ),
+        };
+        let least = parts.into_iter().fold(least, u32::max);
+        least.checked_next_multiple_of(self.step()).unwrap_or(MAX).min(MAX)
     }
 
     /// How many partition key ranges a container with it has.
@@ -185,13 +302,9 @@ impl Throughput {
     }
 
     fn manual(text: &str) -> Result<Throughput> {
-        let throughput = text.trim().parse().ok().filter(|ru| is_step(*ru, MANUAL_MIN, 100));
-        throughput.map(Throughput::Manual).ok_or_else(|| {
-            Error::bad_request(format!(
-                "The offer throughput '{text}' is invalid. Give a number from {MANUAL_MIN} to \
-                 {MAX}, in steps of 100."
-            ))
-        })
+        let throughput =
+            text.trim().parse().ok().filter(|ru| is_step(*ru, MANUAL_MIN, MANUAL_STEP));
+        throughput.map(Throughput::Manual).ok_or_else(|| out_of_range(MANUAL_MIN, MANUAL_STEP))
     }
 
     fn autoscale(text: &str) -> Result<Throughput> {
@@ -204,7 +317,7 @@ impl Throughput {
             )));
         }
         let max = asked.and_then(|asked| u32::try_from(asked).ok());
-        let max = max.filter(|max| is_step(*max, AUTOSCALE_MIN, 1_000));
+        let max = max.filter(|max| is_step(*max, AUTOSCALE_MIN, AUTOSCALE_STEP));
         let increment = settings.pointer(INCREMENT).map(percent).transpose().ok();
         let read = max.zip(increment);
         read.map(|(max, increment)| Throughput::Autoscale { max, increment }).ok_or_else(|| {
@@ -219,6 +332,17 @@ impl Throughput {
 
 /// Where the percentage stands in the settings.
 const INCREMENT: &str = "/autoUpgradePolicy/throughputPolicy/incrementPercent";
+
+fn out_of_range(least: u32, step: u32) -> Error {
+    Error::bad_request(format!(
+        "The offer should have valid throughput values between {least} and {MAX} inclusive in \
+         increments of {step}."
+    ))
+}
+
+fn no_throughput(content: &Value) -> Error {
+    Error::bad_request(format!("The offer content '{content}' has no throughput."))
+}
 
 fn percent(value: &Value) -> Result<u32, ()> {
     value.as_u64().and_then(|percent| u32::try_from(percent).ok()).ok_or(())
@@ -266,7 +390,11 @@ mod tests {
         for manual in ["", "0", "300", "399", "450", "1000100", "-400", "400.5", "a", "99999999999"]
         {
             let error = Throughput::parse(Some(manual), None, None).unwrap_err();
-            assert!(error.message.starts_with(&format!("The offer throughput '{manual}' is")));
+            assert_eq!(
+                error.message,
+                "The offer should have valid throughput values between 400 and 1000000 inclusive \
+                 in increments of 100."
+            );
         }
         for autoscale in [
             "",
@@ -312,10 +440,64 @@ mod tests {
             json!({"throughputPolicy": {"incrementPercent": 0}})
         );
         for throughput in [Manual(500), Autoscale { max: 20_000, increment: None }, raised] {
-            assert_eq!(Throughput::from_content(&throughput.to_content()), Ok(throughput));
+            assert_eq!(Throughput::of_content(&throughput.to_content()), Some(throughput));
         }
-        assert!(Throughput::from_content(&json!({})).is_err());
-        assert!(Throughput::from_content(&json!({"offerThroughput": 401})).is_err());
+        assert_eq!(Throughput::of_content(&json!({})), None);
+    }
+
+    #[test]
+    fn what_an_offer_can_not_go_below() {
+        let (manual, scales) = (Manual(400), Autoscale { max: 1000, increment: None });
+        for (ever, gigabytes, sharing, fixed, max) in [
+            (400, 0, 0, 400, 1_000),
+            (50_000, 0, 0, 500, 5_000),
+            (50_100, 0, 0, 600, 6_000),
+            (60_000, 601, 0, 700, 7_000),
+            (400, 401, 0, 500, 5_000),
+            (400, 0, 25, 400, 1_000),
+            (400, 0, 30, 900, 6_000),
+            (u32::MAX, u32::MAX, 0, MAX, MAX),
+        ] {
+            let floor = Floor { ever, gigabytes, sharing };
+            assert_eq!((manual.least(floor), scales.least(floor)), (fixed, max), "{floor:?}");
+        }
+    }
+
+    #[test]
+    fn what_becomes_of_an_offer() {
+        let scales = |max| Autoscale { max, increment: None };
+        let number = |ru: i64| json!({ "offerThroughput": ru });
+        let settings = |max: i64| json!({"offerAutopilotSettings": {"maxThroughput": max}});
+        let (to_autoscale, to_manual) = (Some(Migration::ToAutoscale), Some(Migration::ToManual));
+        for (old, content, migration, expected) in [
+            (Manual(400), number(500), None, Some(Manual(500))),
+            (Throughput::Level(Level::S1), number(500), None, Some(Manual(500))),
+            (Manual(400), number(450), None, None),
+            (Manual(400), number(300), None, None),
+            (Manual(400), number(1_000_100), None, None),
+            (Manual(400), json!({"offerThroughput": "500"}), None, None),
+            (Manual(400), json!({}), None, None),
+            (Manual(400), settings(4000), None, None),
+            (Manual(400), number(-1), to_autoscale, Some(scales(1000))),
+            (Manual(4500), number(-1), to_autoscale, Some(scales(5000))),
+            (Manual(400), settings(4000), to_autoscale, None),
+            (Manual(400), number(400), to_manual, None),
+            (scales(5000), settings(7000), None, Some(scales(7000))),
+            (scales(5000), settings(5500), None, None),
+            (scales(5000), settings(900), None, None),
+            (scales(5000), number(7000), None, None),
+            (scales(4000), settings(-1), to_manual, Some(Manual(4000))),
+            (scales(4000), number(-1), to_manual, None),
+            (scales(4000), number(-1), to_autoscale, None),
+        ] {
+            let replaced = old.replaced(&content, migration, Floor::default());
+            assert_eq!(replaced.ok(), expected, "{old:?} {content} {migration:?}");
+        }
+        let both = json!({"offerThroughput": 1, "offerAutopilotSettings": {
+            "maxThroughput": 7000, "autoUpgradePolicy": {"throughputPolicy": {"incrementPercent": 20}},
+        }});
+        let raised = scales(5000).replaced(&both, None, Floor::default());
+        assert_eq!(raised, Ok(Autoscale { max: 7000, increment: Some(20) }));
     }
 
     #[test]

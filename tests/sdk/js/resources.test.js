@@ -72,6 +72,18 @@ overHttpAndHttps((world, scheme) => {
     assert.equal(resource.resource, (await container.read()).resource._self);
   });
 
+  test("an offer can be replaced", async () => {
+    const container = await makeContainer(world, {});
+    const { resource: old, offer } = await container.readOffer();
+
+    old.content.offerThroughput = 700;
+    const { resource } = await offer.replace(old);
+    assert.equal(resource.content.offerThroughput, 700);
+    old.content.offerThroughput = 450;
+    await assert.rejects(offer.replace(old), refusedWith(400));
+    assert.equal((await offer.read()).resource.content.offerThroughput, 700);
+  });
+
   test("a large throughput spreads the container over ranges", async () => {
     const container = await makeContainer(world, { throughput: 20000 });
     const { resources: ranges } = await container.readPartitionKeyRanges().fetchAll();

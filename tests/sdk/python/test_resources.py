@@ -3,7 +3,7 @@
 import uuid
 
 import pytest
-from azure.cosmos import CosmosClient, PartitionKey
+from azure.cosmos import CosmosClient, PartitionKey, ThroughputProperties
 from azure.cosmos.exceptions import (
     CosmosHttpResponseError,
     CosmosResourceExistsError,
@@ -56,6 +56,23 @@ def test_a_container_keeps_its_throughput(make_container):
 
     assert container.get_throughput().offer_throughput == 20000
     assert container.read()["partitionKey"]["paths"] == ["/customerId"]
+
+
+def test_a_throughput_is_replaced(make_container):
+    container = make_container()
+
+    assert container.replace_throughput(700).offer_throughput == 700
+    assert container.get_throughput().offer_throughput == 700
+    with pytest.raises(CosmosHttpResponseError) as refused:
+        container.replace_throughput(450)
+    assert refused.value.status_code == 400
+
+
+def test_a_maximum_is_replaced(make_container):
+    container = make_container(offer_throughput=ThroughputProperties(auto_scale_max_throughput=4000))
+
+    container.replace_throughput(ThroughputProperties(auto_scale_max_throughput=6000))
+    assert container.get_throughput().auto_scale_max_throughput == 6000
 
 
 def test_a_large_throughput_spreads_the_container_over_ranges(make_container):

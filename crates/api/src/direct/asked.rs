@@ -269,6 +269,7 @@ impl Asked {
             Opt::ConfirmExpiry | Opt::IsBatch | Opt::IsQueryPlan | Opt::IsUpsert => return None,
             Opt::IsQuery | Opt::HasQuery | Opt::CrossPartition | Opt::CacheAge => return None,
             Opt::OfferAutopilot | Opt::OfferThroughput | Opt::OfferType => return None,
+            Opt::MigrateToAutoscale | Opt::MigrateToManual => return None,
         })
     }
 }

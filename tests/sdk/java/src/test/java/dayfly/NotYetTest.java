@@ -8,7 +8,6 @@ import com.azure.cosmos.CosmosException;
 import com.azure.cosmos.models.CosmosChangeFeedRequestOptions;
 import com.azure.cosmos.models.CosmosStoredProcedureProperties;
 import com.azure.cosmos.models.FeedRange;
-import com.azure.cosmos.models.ThroughputProperties;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import org.junit.jupiter.api.Test;
 
@@ -29,13 +28,6 @@ class NotYetTest extends OverHttpAndHttps {
         CosmosContainer container = container();
         var all = CosmosChangeFeedRequestOptions.createForProcessingFromBeginning(FeedRange.forFullRange());
         assertSaysSo(refused(501, () -> container.queryChangeFeed(all, ObjectNode.class).stream().count()));
-    }
-
-    @Test
-    void anotherThroughput() {
-        CosmosContainer container = container();
-        var more = ThroughputProperties.createManualThroughput(1000);
-        assertSaysSo(refused(501, () -> container.replaceThroughput(more)));
     }
 
     @Test

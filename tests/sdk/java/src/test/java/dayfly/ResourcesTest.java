@@ -109,6 +109,15 @@ class ResourcesTest extends OverHttpAndHttps {
     }
 
     @Test
+    void throughputIsChanged() {
+        CosmosContainer container = makeContainer();
+        container.replaceThroughput(ThroughputProperties.createManualThroughput(700));
+        assertEquals(700, container.readThroughput().getProperties().getManualThroughput());
+        refused(400, () -> container.replaceThroughput(ThroughputProperties.createManualThroughput(450)));
+        assertEquals(700, container.readThroughput().getProperties().getManualThroughput());
+    }
+
+    @Test
     void aDatabaseMayShareItsThroughput() {
         client().createDatabase("shared", ThroughputProperties.createManualThroughput(1000));
         var shared = client().getDatabase("shared");
