@@ -83,9 +83,8 @@ impl Install {
         if from == to {
             return Ok(None);
         }
-        let get = |key: &[u8]| view.get(key);
-        let hidden = hidden(view)?;
-        let lives = Lives::new(&get).without(hidden);
+        let get_many = |keys: &[&[u8]]| view.get_many(keys);
+        let lives = Lives::new(&get_many).without(hidden(view)?);
         let stays = Policy { pending: None, ..old.at(now) };
         let condemned = lives.dead_at(new, at)?.minus(lives.dead_at(stays, at)?);
         Ok(Some(Changed {
@@ -141,7 +140,7 @@ impl Plan for Install {
         let policy = self.policy(&old, now);
         let history = self.history(view, &old, policy).map_err(Reply::from)?;
         let deleted = self.default.is_none();
-        let change = |definition| PolicyChange::of(definition, &|key| view.get(key));
+        let change = |definition| PolicyChange::of(definition, view);
         let indexing = self.definition.as_deref().map(change).transpose();
         let indexing = indexing.map_err(Reply::from)?.flatten();
         // It is the policy of this second, and of no other.

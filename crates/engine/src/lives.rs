@@ -190,9 +190,12 @@ fn page_of(second: u64, level: u8) -> u64 {
     second >> (CELL_BITS * (u32::from(level) + 1))
 }
 
+/// Reads several rows of a bucket, in one call.
+pub(crate) type GetMany<'a> = &'a dyn Fn(&[&[u8]]) -> Result<Vec<Option<Bytes>>>;
+
 /// The histogram of one bucket, as one snapshot shows it.
 pub(crate) struct Lives<'a> {
-    get: &'a dyn Fn(&[u8]) -> Result<Option<Bytes>>,
+    get_many: GetMany<'a>,
     /// What is counted there and not here.
     hidden: Tallied,
     /// The last page that was read of each class and level: sums that follow
@@ -203,6 +206,26 @@ pub(crate) struct Lives<'a> {
 /// A page: its number, and what it counts.
 type LifePage = (u64, Box<Tally>);
 
+/// Which page it is.
+#[derive(Clone, Copy)]
+struct PagePlace {
+    class: Class,
+    level: u8,
+    number: u64,
+}
+
+impl PagePlace {
+    /// The page of all there is of a class.
+    fn top(class: Class) -> PagePlace {
+        PagePlace { class, level: LEVELS - 1, number: 0 }
+    }
+
+    /// The page that has the cell of a second on a level.
+    fn with(class: Class, second: u64, level: u8) -> PagePlace {
+        PagePlace { class, level, number: page_of(second, level) }
+    }
+}
+
 /// What is alive, and what is dead and still there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Standing {
@@ -211,8 +234,8 @@ pub(crate) struct Standing {
 }
 
 impl<'a> Lives<'a> {
-    pub(crate) fn new(get: &'a dyn Fn(&[u8]) -> Result<Option<Bytes>>) -> Self {
-        Lives { get, hidden: Tallied::default(), pages: RefCell::default() }
+    pub(crate) fn new(get_many: GetMany<'a>) -> Self {
+        Lives { get_many, hidden: Tallied::default(), pages: RefCell::default() }
     }
 
     /// The same without some items, which are dead whatever their stamps say.
@@ -222,33 +245,42 @@ impl<'a> Lives<'a> {
 
     /// All items of a class, dead or alive.
     pub(crate) fn all(&self, class: Class) -> Result<Count> {
-        self.page(class, LEVELS - 1, 0, |page| page.before(CELLS))
+        self.page(PagePlace::top(class), |page| page.before(CELLS))
     }
 
-    /// The items of a class that are dead at these cuts.
-    pub(crate) fn dead(&self, class: Class, cuts: Cuts) -> Result<Count> {
-        match class.cut(cuts) {
-            Some(cut) => self.up_to(class, cut),
-            None => Ok(Count::default()),
-        }
-    }
-
-    /// The items of all classes that are dead at `now`.
-    pub(crate) fn dead_at(&self, policy: Policy, now: Timestamp) -> Result<Count> {
-        let cuts = policy.cuts(now);
-        let mut dead = Count::default();
-        for class in Class::MORTAL {
-            dead = dead.plus(self.dead(class, cuts)?);
-        }
-        Ok(dead)
-    }
-
-    /// What is alive and what is dead at `now`.
-    pub(crate) fn standing(&self, policy: Policy, now: Timestamp) -> Result<Standing> {
+    /// All items, dead or alive.
+    pub(crate) fn whole(&self) -> Result<Count> {
+        self.read(Class::ALL.into_iter().map(PagePlace::top))?;
         let mut all = Count::default();
         for class in Class::ALL {
             all = all.plus(self.all(class)?);
         }
+        Ok(all)
+    }
+
+    /// How many items there are, dead or alive. In most buckets nearly all of them live by
+    /// the default: when these are more than `enough`, the others are not counted.
+    pub(crate) fn items(&self, enough: u64) -> Result<u64> {
+        let by_default = self.all(Class::Inherit)?.items;
+        if by_default > enough {
+            return Ok(by_default);
+        }
+        Ok(self.whole()?.items)
+    }
+
+    /// The items of a class that are dead at these cuts.
+    pub(crate) fn dead(&self, class: Class, cuts: Cuts) -> Result<Count> {
+        self.dead_of(&[class], cuts)
+    }
+
+    /// The items of all classes that are dead at `now`.
+    pub(crate) fn dead_at(&self, policy: Policy, now: Timestamp) -> Result<Count> {
+        self.dead_of(&Class::MORTAL, policy.cuts(now))
+    }
+
+    /// What is alive and what is dead at `now`.
+    pub(crate) fn standing(&self, policy: Policy, now: Timestamp) -> Result<Standing> {
+        let all = self.whole()?;
         let dead = self.dead_at(policy, now)?;
         Ok(Standing { live: all.minus(dead), dead })
     }
@@ -273,22 +305,35 @@ impl<'a> Lives<'a> {
         self.first(class, 0)
     }
 
-    /// What is counted up to and including `last`.
-    fn up_to(&self, class: Class, last: Timestamp) -> Result<Count> {
-        let end = (last.0 + 1).min(END);
-        if end == END {
-            return self.all(class);
-        }
+    /// The items of some classes that are dead at these cuts.
+    ///
+    /// All classes go down together, so that what is read of a level is read at once. Below
+    /// a cell that is empty nothing is stored: there a class ends.
+    fn dead_of(&self, classes: &[Class], cuts: Cuts) -> Result<Count> {
         let mut sum = Count::default();
-        for level in (0..LEVELS).rev() {
-            let cell = usize::from(cell_of(end, level));
-            let (before, edge) = self.page(class, level, page_of(end, level), |page| {
-                (page.before(cell), page.cell(cell))
-            })?;
-            sum = sum.plus(before);
-            if edge.is_empty() {
-                break;
+        let mut ends = Vec::with_capacity(classes.len());
+        for class in classes {
+            match class.cut(cuts).map(|last| (last.0 + 1).min(END)) {
+                Some(END) => sum = sum.plus(self.all(*class)?),
+                Some(end) => ends.push((*class, end)),
+                None => {}
             }
+        }
+        for level in (0..LEVELS).rev() {
+            let places = ends.iter().map(|(class, end)| PagePlace::with(*class, *end, level));
+            self.read(places)?;
+            let mut below = Vec::with_capacity(ends.len());
+            for (class, end) in ends {
+                let cell = usize::from(cell_of(end, level));
+                let (before, edge) = self.page(PagePlace::with(class, end, level), |page| {
+                    (page.before(cell), page.cell(cell))
+                })?;
+                sum = sum.plus(before);
+                if !edge.is_empty() {
+                    below.push((class, end));
+                }
+            }
+            ends = below;
         }
         Ok(sum)
     }
@@ -306,7 +351,7 @@ impl<'a> Lives<'a> {
         start: u64,
     ) -> Result<Option<Timestamp>> {
         let width = 1 << (CELL_BITS * u32::from(level));
-        let used = self.page(class, level, page, used)?;
+        let used = self.page(PagePlace { class, level, number: page }, used)?;
         for cell in (0..CELLS as u64).filter(|cell| used >> cell & 1 == 1) {
             let from = (page * CELLS as u64 + cell) * width;
             if from + width <= start {
@@ -329,7 +374,7 @@ impl<'a> Lives<'a> {
     fn last(&self, class: Class) -> Result<Option<Timestamp>> {
         let mut page = 0;
         for level in (0..LEVELS).rev() {
-            let used = self.page(class, level, page, used)?;
+            let used = self.page(PagePlace { class, level, number: page }, used)?;
             if used == 0 {
                 return Ok(None);
             }
@@ -339,30 +384,49 @@ impl<'a> Lives<'a> {
     }
 
     /// Looks at a page.
-    fn page<T>(
-        &self,
-        class: Class,
-        level: u8,
-        page: u64,
-        look: impl FnOnce(&Tally) -> T,
-    ) -> Result<T> {
+    fn page<T>(&self, place: PagePlace, look: impl FnOnce(&Tally) -> T) -> Result<T> {
+        self.read([place].into_iter())?;
+        let pages = self.pages.borrow();
+        let known = pages.get(place.class as usize);
+        let known = known.and_then(|levels| levels.get(usize::from(place.level)));
+        Ok(match known {
+            Some(Some((_, tally))) => look(tally),
+            _ => look(&Tally::default()),
+        })
+    }
+
+    /// Reads those of these pages at once that are not known. No two are of one class and
+    /// level.
+    fn read(&self, places: impl Iterator<Item = PagePlace>) -> Result<()> {
+        let unknown: Vec<PagePlace> = places.filter(|place| !self.knows(*place)).collect();
+        if unknown.is_empty() {
+            return Ok(());
+        }
+        let key = |place: &PagePlace| keys::lives(place.class.tag(), place.level, place.number);
+        let keys: Vec<Vec<u8>> = unknown.iter().map(key).collect();
+        let asked: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
+        let rows = (self.get_many)(&asked)?;
         let mut pages = self.pages.borrow_mut();
-        let known = pages.get_mut(class as usize).and_then(|all| all.get_mut(usize::from(level)));
-        let Some(known) = known else { return Ok(look(&Tally::default())) };
-        match known {
-            Some((number, tally)) if *number == page => Ok(look(tally)),
-            _ => {
-                let row = (self.get)(&keys::lives(class.tag(), level, page))?;
-                let mut tally = row.map(|row| Tally::decode(&row)).transpose()?.unwrap_or_default();
-                for ((of, second), count) in &self.hidden.0 {
-                    if *of == class && page_of(*second, level) == page {
-                        tally.add(cell_of(*second, level), Change::Less(*count));
-                    }
+        for (PagePlace { class, level, number }, row) in unknown.into_iter().zip(rows) {
+            let mut tally = row.map(|row| Tally::decode(&row)).transpose()?.unwrap_or_default();
+            for ((of, second), count) in &self.hidden.0 {
+                if *of == class && page_of(*second, level) == number {
+                    tally.add(cell_of(*second, level), Change::Less(*count));
                 }
-                let (_, tally) = known.insert((page, Box::new(tally)));
-                Ok(look(tally))
+            }
+            let known = pages.get_mut(class as usize);
+            if let Some(known) = known.and_then(|levels| levels.get_mut(usize::from(level))) {
+                *known = Some((number, Box::new(tally)));
             }
         }
+        Ok(())
+    }
+
+    fn knows(&self, place: PagePlace) -> bool {
+        let pages = self.pages.borrow();
+        let known = pages.get(place.class as usize);
+        let known = known.and_then(|levels| levels.get(usize::from(place.level)));
+        known.is_some_and(|known| matches!(known, Some((number, _)) if *number == place.number))
     }
 }
 

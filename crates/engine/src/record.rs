@@ -44,12 +44,19 @@ const ONE_PIECE_BYTES: usize = 16 * 1024;
 /// `_ts`: all RIDs and etags are of one length.
 pub(crate) const SYSTEM_BYTES: usize = 195;
 
-/// Whether `version` is still the newest of its item. Known without a read if `view` is
-/// the snapshot `looked`, in which it was, or if its row in the feed was not written since;
-/// else that row is read.
-pub(crate) fn is_newest(view: &View<'_>, looked: Mark, version: u64) -> Result<bool> {
-    let row = keys::feed(version);
-    Ok(view.is_as_in(looked, &row) || view.get(&row)?.is_some())
+/// Whether these versions are still the newest of their items. Known without a read if
+/// `view` is the snapshot `looked`, in which they were, or if their rows in the feed were not
+/// written since; those of the others are read at once.
+pub(crate) fn are_newest(view: &View<'_>, looked: Mark, versions: &[u64]) -> Result<Vec<bool>> {
+    let rows: Vec<Vec<u8>> = versions.iter().map(|version| keys::feed(*version)).collect();
+    let mut newest: Vec<bool> = rows.iter().map(|row| view.is_as_in(looked, row)).collect();
+    let doubted = rows.iter().zip(&newest).filter(|(_, is_known)| !**is_known);
+    let doubted: Vec<&[u8]> = doubted.map(|(row, _)| row.as_slice()).collect();
+    let mut found = view.get_many(&doubted)?.into_iter();
+    for is_newest in newest.iter_mut().filter(|is_known| !**is_known) {
+        *is_newest = found.next().flatten().is_some();
+    }
+    Ok(newest)
 }
 
 /// A stored item.

@@ -23,8 +23,8 @@ pub(crate) fn each_bucket(
     sum: &mut dyn FnMut(&Lives<'_>, Policy) -> dayfly_storage::Result<()>,
 ) -> dayfly_storage::Result<()> {
     for bucket in buckets {
-        let get = |key: &[u8]| snapshot.get(bucket, key);
-        let lives = Lives::new(&get).without(hidden_in(snapshot, bucket)?);
+        let get_many = |keys: &[&[u8]]| snapshot.get_many(bucket, keys);
+        let lives = Lives::new(&get_many).without(hidden_in(snapshot, bucket)?);
         sum(&lives, State::of(&snapshot.head(bucket)).policy)?;
     }
     Ok(())
@@ -48,8 +48,8 @@ pub(crate) fn of_bucket(
     bucket: Bucket,
 ) -> dayfly_storage::Result<Standing> {
     let policy = State::policy(&snapshot.head(bucket))?;
-    let get = |key: &[u8]| snapshot.get(bucket, key);
-    let lives = Lives::new(&get).without(hidden_in(snapshot, bucket)?);
+    let get_many = |keys: &[&[u8]]| snapshot.get_many(bucket, keys);
+    let lives = Lives::new(&get_many).without(hidden_in(snapshot, bucket)?);
     lives.standing(policy, Timestamp(snapshot.now()))
 }
 

@@ -17,6 +17,11 @@ pub trait ReadHints: Snapshot {
         self.get(bucket, key)
     }
 
+    /// The values under several keys, for what nobody is going to ask for again.
+    fn get_many_once(&self, bucket: Bucket, keys: &[&[u8]]) -> Result<Vec<Option<Bytes>>> {
+        self.get_many(bucket, keys)
+    }
+
     /// Whether `key` may have another value here than in an earlier snapshot. May be
     /// wrong only in saying so.
     fn may_differ(&self, _bucket: Bucket, _key: &[u8], _since: Mark) -> bool {

@@ -247,6 +247,14 @@ impl<'a> View<'a> {
         self.snapshot.get(self.bucket, key)
     }
 
+    /// The values under several keys, in their order. The draft rests on each of them, as
+    /// if they had been read one by one.
+    pub fn get_many(&self, keys: &[&[u8]]) -> Result<Vec<Option<Bytes>>> {
+        let named = keys.iter().map(|key| fingerprint(self.bucket, key));
+        self.reads.borrow_mut().keys.extend(named);
+        self.snapshot.get_many(self.bucket, keys)
+    }
+
     /// Whether `key` has, for certain, the value that it had in an earlier snapshot.
     /// Then the draft rests on it, as if it had been read here.
     pub fn is_as_in(&self, since: Mark, key: &[u8]) -> bool {

@@ -25,13 +25,13 @@ use bytes::Bytes;
 use dayfly_model::container::{ComputedProperty, ContainerDefinition};
 use dayfly_model::indexing::Step;
 use dayfly_model::indexing::rules::Composite;
-use dayfly_storage::{Batch, Bucket, Error, Result, Stamp};
+use dayfly_storage::{Batch, Bucket, Error, Result, Stamp, View};
 use serde_json::{Value, json};
 
 use super::rebuild::RebuildLine;
 use super::{Indexed, Recipe, Source};
 use crate::keys;
-use crate::lives::{Class, Lives};
+use crate::lives::Lives;
 use crate::record::Record;
 use crate::version;
 
@@ -210,8 +210,9 @@ impl PolicyChange {
     /// What changes when a bucket gets the policy of `definition`; `None`: nothing.
     pub(crate) fn of(
         definition: &ContainerDefinition,
-        get: Get<'_>,
+        view: &View<'_>,
     ) -> Result<Option<PolicyChange>> {
+        let get = |key: &[u8]| view.get(key);
         let newest = Recipe::new(&definition.indexing.effective(), &definition.computed);
         let newest = Arc::new(newest.map_err(|_| damaged())?);
         let Some(row) = get(&keys::index_policies())? else {
@@ -221,10 +222,11 @@ impl PolicyChange {
         if policies.newest == newest {
             return Ok(None);
         }
-        if has_no_items(get)? {
+        let get_many = |keys: &[&[u8]]| view.get_many(keys);
+        if Lives::new(&get_many).items(0)? == 0 {
             return Ok(Some(PolicyChange { newest, before: None }));
         }
-        let done = policies.done(get)?;
+        let done = policies.done(&get)?;
         Ok(Some(PolicyChange { newest, before: Some((policies, done)) }))
     }
 
@@ -245,16 +247,6 @@ impl PolicyChange {
         batch.put(keys::index_policies(), Policies { newest: self.newest, old }.encode());
         batch.delete(keys::index_rebuilt());
     }
-}
-
-fn has_no_items(get: Get<'_>) -> Result<bool> {
-    let lives = Lives::new(get);
-    for class in Class::ALL {
-        if !lives.all(class)?.is_empty() {
-            return Ok(false);
-        }
-    }
-    Ok(true)
 }
 
 #[cfg(test)]

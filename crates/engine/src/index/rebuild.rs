@@ -237,8 +237,10 @@ impl Plan for RebuildUnit {
             return Err(Error::Retry);
         }
         let mut changes = Vec::new();
-        for (place, item) in self.items.iter().enumerate() {
-            if record::is_newest(view, self.mark, item.record.version)? {
+        let versions: Vec<u64> = self.items.iter().map(|item| item.record.version).collect();
+        let newest = record::are_newest(view, self.mark, &versions)?;
+        for (place, (item, is_newest)) in self.items.iter().zip(newest).enumerate() {
+            if is_newest {
                 let (before, after) = item.indexed(&policies, self.from)?;
                 changes.push((place, Difference::new(before, after)));
             }

@@ -25,7 +25,7 @@ use super::times::{Times, is_time};
 use crate::catalog::Container;
 use crate::keys::{self, EntryKind};
 use crate::liveness::Liveness;
-use crate::lives::{Class, Lives};
+use crate::lives::Lives;
 use crate::record;
 use crate::settings::QueryLimits;
 
@@ -255,12 +255,8 @@ pub(crate) fn lacking(snapshot: &dyn Snapshot, bucket: Bucket, path: u64) -> Res
     if is_time(path) {
         return Ok(0);
     }
-    let get = |key: &[u8]| snapshot.get(bucket, key);
-    let lives = Lives::new(&get);
-    let mut items = 0;
-    for class in Class::ALL {
-        items += lives.all(class)?.items;
-    }
+    let get_many = |keys: &[&[u8]]| snapshot.get_many(bucket, keys);
+    let items = Lives::new(&get_many).whole()?.items;
     let with = counted(snapshot, bucket, &keys::path_count(&path.to_be_bytes()))?.items;
     Ok(items.saturating_sub(with))
 }

@@ -15,8 +15,8 @@ use dayfly_model::ttl::{ContainerTtl, Life, Policy};
 use dayfly_model::{Timestamp, charge};
 use dayfly_storage::tally::Change;
 use dayfly_storage::{
-    Batch, Bucket, Direction, Draft, Error, Mark, Plan, Result, Room, Second, Snapshot, Stamp,
-    Urgency, View,
+    Batch, Bucket, Direction, Draft, Error, Mark, Pair, Plan, Result, Room, Second, Snapshot,
+    Stamp, Urgency, View,
 };
 
 use super::pacer::Pace;
@@ -32,6 +32,11 @@ use crate::record::{self, FeedRow, Record};
 const ROWS: usize = 64;
 /// How often one look reads that many, if none of them is due.
 const STRIDES: usize = 64;
+
+/// How many items are read at first, when nobody knows what the entries of such items weigh.
+const FIRST_ITEMS: usize = 8;
+/// How many items are read at once after that.
+const ITEMS: usize = 64;
 
 /// How many rows an item has besides its entries in the index, roughly.
 const ROWS_OF_ITEM: usize = 5;
@@ -204,15 +209,11 @@ pub(super) fn look(
 
     let mut candidates = Vec::with_capacity(feed.candidates.len() + due.len());
     let mut from_feed = feed.candidates.into_iter();
-    for (key, _) in due {
+    let rows = rows_of_queue(snapshot, bucket, &due)?;
+    for ((key, _), row) in due.into_iter().zip(rows) {
         to.due = Some(key.to_vec());
         candidates.extend(from_feed.next());
-        let version = keys::due_version(&key).ok_or_else(broken)?;
-        let feed = keys::feed(version);
-        if let Some(row) = snapshot.get(bucket, &feed)? {
-            let row = FeedRow::decode(&feed, &row)?;
-            candidates.push(Candidate::new(row, Place::Due(key.to_vec())));
-        }
+        candidates.extend(row.map(|row| Candidate::new(row, Place::Due(key.to_vec()))));
     }
     candidates.extend(from_feed);
 
@@ -252,7 +253,8 @@ fn sweep(
     let partition = Partition::of_bytes(&deleted.partition);
     let candidate = |record: &Record| {
         let row = FeedRow::of(record, &partition.item(record.id()));
-        Candidate::new(row, Place::Deleted)
+        let source = Some(Source::of(record));
+        Candidate { source, ..Candidate::new(row, Place::Deleted) }
     };
     let mut candidates: Vec<Candidate> = records.iter().map(candidate).collect();
     let (bytes_max, urgency) = (pace.bytes(), pace.urgency);
@@ -271,7 +273,26 @@ fn sweep(
     Ok(Look::Due { unit, more: true, next: None })
 }
 
-/// Reads the items that a unit takes, and weighs them.
+/// The rows in the feed that these rows of the queue lead to, as far as they are there.
+fn rows_of_queue(
+    snapshot: &dyn Snapshot,
+    bucket: Bucket,
+    due: &[Pair],
+) -> Result<Vec<Option<FeedRow>>> {
+    let feed = |key: &[u8]| keys::due_version(key).map(keys::feed).ok_or_else(broken);
+    let keys = due.iter().map(|(key, _)| feed(key)).collect::<Result<Vec<_>>>()?;
+    let asked: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
+    let rows = snapshot.hints().get_many_once(bucket, &asked)?;
+    let read = |(key, row): (&Vec<u8>, Option<Bytes>)| {
+        row.map(|row| FeedRow::decode(key, &row)).transpose()
+    };
+    keys.iter().zip(rows).map(read).collect()
+}
+
+/// Reads the items that a unit takes, many at once, and weighs them.
+///
+/// What an item weighs is known only when it was read. So as many are read as should fit,
+/// if their entries are as heavy as those of the items before them.
 fn read_items(
     snapshot: &dyn Snapshot,
     bucket: Bucket,
@@ -282,21 +303,92 @@ fn read_items(
     let get = |key: &[u8]| snapshot.get(bucket, key);
     let policies = index.policies(bucket, &get)?;
     let done = policies.done(&get)?;
-    let item = |row: &FeedRow| snapshot.hints().get_once(bucket, &keys::item(row.docno));
+    let recipe = |row: &FeedRow| policies.recipe_of(row.version, done);
+    let is_unread = |candidate: &&mut Candidate| {
+        candidate.source.is_none() && recipe(&candidate.row).rules().is_on()
+    };
+    let mut weighed = Weighed { bytes_max: bytes_max as u64, ..Weighed::default() };
+    let mut rest = &mut *candidates;
+    while !weighed.is_full() && !rest.is_empty() {
+        let count = weighed.fitting(rest);
+        let (chunk, behind) = std::mem::take(&mut rest).split_at_mut(count);
+        rest = behind;
+        read_sources(snapshot, bucket, chunk.iter_mut().filter(is_unread).collect())?;
+        for candidate in chunk {
+            if weighed.is_full() {
+                break;
+            }
+            if let Some(source) = &candidate.source {
+                candidate.weight += source.by(recipe(&candidate.row), candidate.row.ts)?.weight();
+            }
+            weighed.add(candidate);
+        }
+    }
+    // What the unit does not take is not held until it is committed.
+    let taken = taken(candidates, bytes_max);
+    candidates.iter_mut().skip(taken).for_each(|candidate| candidate.source = None);
+    Ok(())
+}
+
+/// How many of the candidates go into the commit: as many as weigh what it may.
+fn taken(candidates: &[Candidate], bytes_max: usize) -> usize {
     let mut bytes = 0;
-    for candidate in candidates {
-        if bytes >= bytes_max as u64 {
-            break;
-        }
-        let recipe = policies.recipe_of(candidate.row.version, done);
-        if recipe.rules().is_on() {
-            let source = source_of(&candidate.row, item(&candidate.row)?)?;
-            candidate.weight += source.by(recipe, candidate.row.ts)?.weight();
-            candidate.source = Some(source);
-        }
+    let fits = |candidate: &&Candidate| {
+        let fits = bytes < bytes_max as u64;
         bytes += candidate.weight;
+        fits
+    };
+    candidates.iter().take_while(fits).count()
+}
+
+/// Reads the texts of some items at once.
+fn read_sources(
+    snapshot: &dyn Snapshot,
+    bucket: Bucket,
+    candidates: Vec<&mut Candidate>,
+) -> Result<()> {
+    let keys: Vec<Vec<u8>> =
+        candidates.iter().map(|candidate| keys::item(candidate.row.docno)).collect();
+    let asked: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
+    let found = snapshot.hints().get_many_once(bucket, &asked)?;
+    for (candidate, record) in candidates.into_iter().zip(found) {
+        candidate.source = Some(source_of(&candidate.row, record)?);
     }
     Ok(())
+}
+
+/// How much of a unit is weighed.
+#[derive(Default)]
+struct Weighed {
+    /// How much it may weigh.
+    bytes_max: u64,
+    /// What the items weigh, with their entries.
+    bytes: u64,
+    /// What they weigh without.
+    items_bytes: u64,
+}
+
+impl Weighed {
+    fn add(&mut self, candidate: &Candidate) {
+        self.items_bytes += candidate.row.bytes;
+        self.bytes += candidate.weight;
+    }
+
+    fn is_full(&self) -> bool {
+        self.bytes >= self.bytes_max
+    }
+
+    /// How many of the next candidates should fit; one does in any case.
+    fn fitting(&self, next: &[Candidate]) -> usize {
+        let most = if self.bytes == 0 { FIRST_ITEMS } else { ITEMS };
+        let mut bytes = self.bytes;
+        let fits = |candidate: &&Candidate| {
+            let fits = bytes < self.bytes_max;
+            bytes += candidate.row.bytes * self.bytes.max(1) / self.items_bytes.max(1);
+            fits
+        };
+        next.iter().take(most).take_while(fits).count()
+    }
 }
 
 /// The text of the item that a feed row is about.
@@ -508,15 +600,12 @@ impl Plan for Unit {
         let policies = self.index.policies(self.bucket, &get)?;
         let done = policies.done(&get)?;
         let mut dead = Vec::new();
-        let (mut bytes, mut taken) = (0, 0);
-        for (place, candidate) in self.candidates.iter().enumerate() {
-            if bytes >= self.bytes_max as u64 {
-                break;
-            }
-            taken += 1;
-            bytes += candidate.weight;
-            let row = &candidate.row;
-            if record::is_newest(view, self.mark, row.version)? && liveness.is_dead(row) {
+        let taken = taken(&self.candidates, self.bytes_max);
+        let candidates = || self.candidates.iter().take(taken);
+        let versions: Vec<u64> = candidates().map(|candidate| candidate.row.version).collect();
+        let newest = record::are_newest(view, self.mark, &versions)?;
+        for (place, (candidate, is_newest)) in candidates().zip(newest).enumerate() {
+            if is_newest && liveness.is_dead(&candidate.row) {
                 dead.push((place, candidate.indexed(view, &policies, done)?));
             }
         }
@@ -576,6 +665,28 @@ fn charge_ru(row: &FeedRow) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_more_items_are_read_at_once_than_should_fit() {
+        let row = FeedRow { bytes: 10, ..FeedRow::decode(&keys::feed(1), &[0; 32]).unwrap() };
+        let candidate =
+            |weight| Candidate { weight, ..Candidate::new(row.clone(), Place::Feed(1)) };
+        let rest: Vec<Candidate> = (0..100).map(|_| candidate(10)).collect();
+        let mut weighed = Weighed { bytes_max: 1000, ..Weighed::default() };
+        assert_eq!(weighed.fitting(&rest), FIRST_ITEMS);
+        assert_eq!(weighed.fitting(&rest[..3]), 3);
+        // Each has entries of four times its bytes.
+        (0..8).for_each(|_| weighed.add(&candidate(50)));
+        assert_eq!(weighed.fitting(&rest), 12);
+        (0..11).for_each(|_| weighed.add(&candidate(50)));
+        assert_eq!((weighed.fitting(&rest), weighed.is_full()), (1, false));
+        weighed.add(&candidate(50));
+        assert!(weighed.is_full());
+        // Light ones come in steps, however many would fit.
+        let mut light = Weighed { bytes_max: 100_000, ..Weighed::default() };
+        light.add(&candidate(10));
+        assert_eq!(light.fitting(&rest), ITEMS);
+    }
 
     #[test]
     fn a_unit_that_stops_early_leaves_its_cursors_before_what_is_left() {

@@ -14,7 +14,7 @@ use super::choose::{Chooser, entry_range};
 use super::numbers::Set;
 use crate::head::State;
 use crate::index::walk::EntryRange;
-use crate::lives::{Class, Lives};
+use crate::lives::Lives;
 use crate::parts::{Scope, Segment};
 use crate::reply::storage_failed;
 use crate::settings::QueryLimits;
@@ -64,16 +64,14 @@ impl Chooser<'_> {
     /// count as alive, dead or not: either is too many.
     fn meet_all(&self, bucket: Bucket, met: &mut MetCount) -> Result<()> {
         let snapshot = &*self.opened.snapshot;
-        let get = |key: &[u8]| snapshot.get(bucket, key);
-        let lives = Lives::new(&get);
+        let get_many = |keys: &[&[u8]]| snapshot.get_many(bucket, keys);
+        let lives = Lives::new(&get_many);
         let limits = &self.opened.limits;
-        let mut items = 0;
-        for class in Class::ALL {
-            items += lives.all(class).map_err(storage_failed)?.items;
-            if items > limits.few_items + limits.few_dead {
-                met.alive += items;
-                return Ok(());
-            }
+        let few = limits.few_items + limits.few_dead;
+        let items = lives.items(few).map_err(storage_failed)?;
+        if items > few {
+            met.alive += items;
+            return Ok(());
         }
         if items == 0 {
             return Ok(());

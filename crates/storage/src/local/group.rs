@@ -324,6 +324,21 @@ impl<R: Rows> Snapshot for Overlay<R> {
         }
     }
 
+    /// What the group wrote is not asked for, and the others are asked for at once.
+    fn get_many(&self, bucket: Bucket, keys: &[&[u8]]) -> Result<Vec<Option<Bytes>>> {
+        let written = keys.iter().map(|key| self.writes.get(&physical(bucket, key)));
+        let written: Vec<Option<&Option<Bytes>>> = written.collect();
+        let asked = keys.iter().zip(&written);
+        let asked = asked.filter_map(|(key, written)| written.is_none().then_some(*key));
+        let found = self.base.get_many(bucket, &asked.collect::<Vec<_>>())?;
+        let mut found = found.into_iter();
+        let values = written.into_iter().map(|written| match written {
+            Some(written) => written.clone(),
+            None => found.next().flatten(),
+        });
+        Ok(values.collect())
+    }
+
     fn scan(
         &self,
         bucket: Bucket,

@@ -152,6 +152,32 @@ impl<R: Rows> Reader<R> {
         self.published.rows.get(&physical(bucket, key))
     }
 
+    /// The values under several keys. What is cached is not asked for; what is asked for is
+    /// asked at once, and shown to `met`.
+    fn known_or_stored(
+        &self,
+        bucket: Bucket,
+        keys: &[&[u8]],
+        met: impl Fn(&[u8], &Bytes),
+    ) -> Result<Vec<Option<Bytes>>> {
+        let (records, generation) = (&self.remembered().records, self.published.generation);
+        let cached = |key: &&[u8]| records.get(fingerprint(bucket, key), bucket, key, generation);
+        let mut values: Vec<Option<Bytes>> = keys.iter().map(cached).collect();
+        let is_missing = |(value, key): &(&mut Option<Bytes>, &&[u8])| {
+            value.is_none() && key.len() <= KEY_BYTES_MAX
+        };
+        let missing: Vec<_> = values.iter_mut().zip(keys).filter(is_missing).collect();
+        let asked: Vec<_> = missing.iter().map(|(_, key)| physical(bucket, key)).collect();
+        let found = self.published.rows.get_many(&asked)?;
+        for ((value, key), found) in missing.into_iter().zip(found) {
+            if let Some(found) = &found {
+                met(key, found);
+            }
+            *value = found;
+        }
+        Ok(values)
+    }
+
     /// Finds out what is empty in a stretch, of which much was deleted before
     /// `deleted`, so that scans leap over it. The stretch is watched already.
     pub(super) fn probe(&self, stretch: &Stretch, deleted: Vec<u8>) -> Result<()> {
@@ -193,24 +219,11 @@ impl<R: Rows> Snapshot for Reader<R> {
         Ok(found)
     }
 
-    /// What is cached is not asked for, and what is asked for is asked at once.
     fn get_many(&self, bucket: Bucket, keys: &[&[u8]]) -> Result<Vec<Option<Bytes>>> {
         let (records, generation) = (&self.remembered().records, self.published.generation);
-        let cached = |key: &&[u8]| records.get(fingerprint(bucket, key), bucket, key, generation);
-        let mut values: Vec<Option<Bytes>> = keys.iter().map(cached).collect();
-        let is_missing = |(value, key): &(&mut Option<Bytes>, &&[u8])| {
-            value.is_none() && key.len() <= KEY_BYTES_MAX
-        };
-        let missing: Vec<_> = values.iter_mut().zip(keys).filter(is_missing).collect();
-        let asked: Vec<_> = missing.iter().map(|(_, key)| physical(bucket, key)).collect();
-        let found = self.published.rows.get_many(&asked)?;
-        for ((value, key), found) in missing.into_iter().zip(found) {
-            if let Some(found) = &found {
-                records.keep(fingerprint(bucket, key), bucket, key, generation, found);
-            }
-            *value = found;
-        }
-        Ok(values)
+        self.known_or_stored(bucket, keys, |key, found| {
+            records.keep(fingerprint(bucket, key), bucket, key, generation, found);
+        })
     }
 
     fn scan(
@@ -241,6 +254,10 @@ impl<R: Rows> ReadHints for Reader<R> {
             self.published.generation,
         );
         known.map_or_else(|| self.stored(bucket, key), |value| Ok(Some(value)))
+    }
+
+    fn get_many_once(&self, bucket: Bucket, keys: &[&[u8]]) -> Result<Vec<Option<Bytes>>> {
+        self.known_or_stored(bucket, keys, |_, _| ())
     }
 
     /// Writers mark their slots before they are published.

@@ -45,6 +45,7 @@ fn several_keys_are_read_in_their_order(bench: &Bench) {
     for _ in 0..2 {
         let read = |snapshot: &dyn Snapshot| {
             let values = snapshot.get_many(HERE, &keys).unwrap();
+            assert_eq!(snapshot.hints().get_many_once(HERE, &keys).as_ref(), Ok(&values));
             let text = |value: Option<bytes::Bytes>| {
                 value
                     .map_or(String::from("-"), |value| String::from_utf8_lossy(&value).into_owned())

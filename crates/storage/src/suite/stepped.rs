@@ -1,7 +1,7 @@
 //! What must not be seen of a group that is not published yet, and what its
 //! own jobs must see.
 
-use super::{Bench, Check, HERE, Refusal, START, appends, creates, draft, keys, puts, range};
+use super::{Bench, Check, HERE, Refusal, START, appends, creates, draft, keys, puts, range, text};
 use crate::clock::Step;
 use crate::tally::{Change, Count};
 use crate::{Bucket, Direction, Error, View};
@@ -15,6 +15,7 @@ pub(super) const CHECKS: &[Check] = &[
     a_refusal_waits_for_what_it_is_judged_by,
     a_draft_that_still_holds_is_taken_as_it_is,
     a_key_written_since_the_draft_is_read_again,
+    each_of_several_keys_written_since_the_draft_is_read_again,
     a_state_set_since_the_draft_is_read_again,
     a_scan_holds_while_the_bucket_stands_still,
     a_scan_in_a_group_merges_what_the_group_wrote,
@@ -148,6 +149,29 @@ fn a_key_written_since_the_draft_is_read_again(bench: &Bench) {
     assert_eq!(bench.get(HERE, "a").as_deref(), Some("first second"));
     assert_eq!(bench.get(HERE, "b").as_deref(), Some("other"));
     assert_eq!(bench.store.figures().redrafts, 1);
+}
+
+fn each_of_several_keys_written_since_the_draft_is_read_again(bench: &Bench) {
+    let joins = |view: &View<'_>| {
+        let keys: [&[u8]; 4] = [b"a", b"b", b"c", b"a"];
+        let values = view.get_many(&keys)?;
+        let values = values.iter().map(|value| value.as_ref().map_or("-".to_owned(), text));
+        let all = values.collect::<Vec<_>>().join(" ");
+        Ok(draft(move |_, batch| batch.put(b"all".to_vec(), all)))
+    };
+    for (written, all) in
+        [("b", "- 1 - -"), ("c", "- 1 1 -"), ("a", "1 1 1 1"), ("d", "1 1 1 1"), ("all", "1 1 1 1")]
+    {
+        let redrafts = bench.store.figures().redrafts;
+        let write = bench.submit(HERE, puts(written, "1"));
+        let join = bench.submit(HERE, joins);
+        bench.step();
+        write.wait().unwrap();
+        join.wait().unwrap();
+        assert_eq!(bench.get(HERE, "all").as_deref(), Some(all));
+        let is_read = ["a", "b", "c"].contains(&written);
+        assert_eq!(bench.store.figures().redrafts - redrafts, u64::from(is_read), "{written}");
+    }
 }
 
 fn a_state_set_since_the_draft_is_read_again(bench: &Bench) {
