@@ -43,8 +43,9 @@
 //! tested by themselves. `UPDATE=1 cargo test -p dayfly-api` writes the whole
 //! bodies anew; read the difference before you commit it.
 //!
-//! Every script is played in memory with 1 and with 4 buckets a container, and
-//! on disk; and once more in memory with whatever a frame of direct mode can say sent as one.
+//! Every script is played in memory with 1 and with 4 buckets a container, also where reads
+//! wait for what looks like a network, and on disk; and once more in memory with whatever a
+//! frame of direct mode can say sent as one.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -121,6 +122,11 @@ fn every_script_in_frames() {
     let (asked, framed) =
         (play::ASKED.load(Ordering::Relaxed), play::FRAMED.load(Ordering::Relaxed));
     assert!(framed * 2 > asked, "{framed} of {asked} requests were frames");
+}
+
+#[test]
+fn every_script_from_afar() {
+    play_all(Engine::Afar);
 }
 
 #[test]

@@ -4,8 +4,9 @@
 //! [`Engine::run`] is the one switchboard. A read is answered at once, from
 //! one snapshot with one time. A write to an item is one commit: its plan runs
 //! here, against a snapshot, and the answer comes when the commit is durable
-//! and visible. Queries go to lanes of threads, and end when nobody wants them. Changes of databases and containers go to the clerk, one at a
-//! time.
+//! and visible. Queries go to lanes of threads, and end when nobody wants them. Changes of
+//! databases and containers go to the clerk, one at a time. Where the store waits for a
+//! network, all of it begins at a desk of threads, so that no caller waits for a read.
 //!
 //! This crate knows nothing of HTTP, headers or tokio.
 
@@ -24,6 +25,7 @@ mod databases;
 mod deadlines;
 mod delete_partition;
 mod deleted;
+mod desk;
 mod encryption_keys;
 pub mod figures;
 mod head;
@@ -61,6 +63,7 @@ mod usage;
 mod version;
 mod workers;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -71,7 +74,7 @@ pub use dayfly_storage::COMMIT_SECONDS;
 use dayfly_storage::clock::{Reading, Refused, Step};
 use dayfly_storage::{
     Batch, Bucket, Draft, Figures, Plan, Snapshot, Stamp, Store, Ticket, View, commit,
-    commit_returning,
+    commit_returning, commit_returning_elsewhere,
 };
 use serde_json::json;
 
@@ -81,6 +84,7 @@ use crate::catalog::Container;
 use crate::check::{Checked, Recount, Recounts};
 use crate::clerk::Clerk;
 use crate::delete_partition::DeletePartition;
+use crate::desk::{Desk, DeskThreads};
 use crate::figures::AllFigures;
 use crate::items::{Around, WritePlan};
 use crate::lanes::Lanes;
@@ -88,7 +92,7 @@ pub use crate::lanes::{ByLane, LaneFigures};
 use crate::operation::{BatchForm, ContainerScope, Operation, Part, WriteBatch, WriteItem};
 use crate::purge::Purge;
 pub use crate::purge::{LAG_SECONDS, Lag, PurgeFigures, PurgeState, PurgeStatus};
-use crate::reply::{Reply, Success, stopped, storage_failed};
+use crate::reply::{Reply, Success, Usage, stopped, storage_failed};
 use crate::scope::Opened;
 pub use crate::settings::{EngineSettings, QueryLimits, QuerySteps};
 use crate::shared::Shared;
@@ -100,12 +104,23 @@ pub struct Engine {
     pub(crate) purge: Arc<Purge>,
     /// How the recounts ended.
     recounts: Recounts,
+    /// Where operations begin, if the store waits for a network. Gone before the others are.
+    desk: Option<DeskThreads>,
+    board: Arc<Switchboard>,
+}
+
+/// What carries operations out.
+struct Switchboard {
+    shared: Arc<Shared>,
+    purge: Arc<Purge>,
     /// Where databases and containers are changed, one at a time.
     changes: Worker,
     /// Where purges are asked for that somebody waits for.
     purges: Worker,
     /// Where queries are handed in.
     lanes: Lanes,
+    /// Where is read what is read after an operation began, if the store waits for a network.
+    desk: Option<Arc<Desk>>,
 }
 
 /// The answer to an operation, now or later.
@@ -126,18 +141,31 @@ enum Waiting {
     Work(oneshot::Receiver<Reply>),
     /// It is given up when this is dropped.
     Query(oneshot::Receiver<Reply>, Waiter),
+    /// The operation begins on another thread.
+    Begun(oneshot::Receiver<Answer>),
+    /// What is alive is added to it.
+    Told(Reply, oneshot::Receiver<Option<Usage>>),
 }
 
 /// The container that an answer about an item is from.
 struct FromContainer {
     shared: Arc<Shared>,
     container: Arc<Container>,
+    desk: Option<Arc<Desk>>,
 }
 
 impl FromContainer {
     /// Says what is alive in the container.
-    fn tell(&self, reply: Reply) -> Reply {
-        self.shared.tell_usage(&self.container, reply)
+    fn tell(self, reply: Reply) -> Answer {
+        let FromContainer { shared, container, desk } = self;
+        let Some(desk) = desk else { return Answer::Ready(shared.tell_usage(&container, reply)) };
+        let (Ok(_), Some(now)) = (&reply.outcome, reply.now) else { return Answer::Ready(reply) };
+        let lsn = reply.place.as_ref().and_then(|place| place.lsn);
+        match desk.hand_in(move || shared.usage_at(&container, now, lsn)) {
+            Ok(usage) => Answer::Pending(Pending(Waiting::Told(reply, usage))),
+            // The write is done, whether or not somebody has time for figures.
+            Err(_) => Answer::Ready(reply),
+        }
     }
 }
 
@@ -146,21 +174,34 @@ impl Answer {
         Answer::Ready(reply)
     }
 
-    /// Blocks until the answer is here.
-    pub fn wait(self) -> Reply {
+    /// Blocks until the operation has begun, wherever it does.
+    #[cfg(test)]
+    pub(crate) fn begun(self) -> Answer {
         match self {
-            Answer::Ready(reply) => reply,
-            Answer::Pending(Pending(Waiting::Item(ticket, within))) => {
-                within.tell(done(ticket.wait()))
-            }
-            Answer::Pending(Pending(Waiting::Batch(ticket, within, form))) => {
-                within.tell(items::batch_answer(ticket.wait(), form))
-            }
-            Answer::Pending(Pending(Waiting::Partition(ticket, within))) => {
-                within.tell(ticket.wait().unwrap_or_else(|refused| refused))
-            }
-            Answer::Pending(Pending(Waiting::Work(receiver) | Waiting::Query(receiver, _))) => {
-                receiver.recv().unwrap_or_else(|_| stopped().into())
+            Answer::Pending(Pending(Waiting::Begun(receiver))) => begun(receiver.recv().ok()),
+            answer => answer,
+        }
+    }
+
+    /// Blocks until the answer is here.
+    pub fn wait(mut self) -> Reply {
+        loop {
+            self = match self {
+                Answer::Ready(reply) => return reply,
+                Answer::Pending(Pending(waiting)) => match waiting {
+                    Waiting::Item(ticket, within) => within.tell(done(ticket.wait())),
+                    Waiting::Batch(ticket, within, form) => {
+                        within.tell(items::batch_answer(ticket.wait(), form))
+                    }
+                    Waiting::Partition(ticket, within) => {
+                        within.tell(ticket.wait().unwrap_or_else(|refused| refused))
+                    }
+                    Waiting::Work(receiver) | Waiting::Query(receiver, _) => {
+                        return receiver.recv().unwrap_or_else(|_| stopped().into());
+                    }
+                    Waiting::Begun(receiver) => begun(receiver.recv().ok()),
+                    Waiting::Told(reply, usage) => told(reply, usage.recv().ok().flatten()),
+                },
             }
         }
     }
@@ -169,22 +210,46 @@ impl Answer {
 impl Pending {
     /// Resolves when the answer is here.
     pub async fn answer(self) -> Reply {
-        match self.0 {
-            Waiting::Item(ticket, within) => within.tell(done(ticket.answer().await)),
-            Waiting::Batch(ticket, within, form) => {
-                within.tell(items::batch_answer(ticket.answer().await, form))
-            }
-            Waiting::Partition(ticket, within) => {
-                within.tell(ticket.answer().await.unwrap_or_else(|refused| refused))
-            }
-            Waiting::Work(receiver) => receiver.await.unwrap_or_else(|_| stopped().into()),
-            Waiting::Query(receiver, waiter) => {
-                let reply = receiver.await.unwrap_or_else(|_| stopped().into());
-                drop(waiter);
-                reply
+        let mut waiting = self.0;
+        loop {
+            let answer = match waiting {
+                Waiting::Item(ticket, within) => within.tell(done(ticket.answer().await)),
+                Waiting::Batch(ticket, within, form) => {
+                    within.tell(items::batch_answer(ticket.answer().await, form))
+                }
+                Waiting::Partition(ticket, within) => {
+                    within.tell(ticket.answer().await.unwrap_or_else(|refused| refused))
+                }
+                Waiting::Work(receiver) => {
+                    return receiver.await.unwrap_or_else(|_| stopped().into());
+                }
+                Waiting::Query(receiver, waiter) => {
+                    let reply = receiver.await.unwrap_or_else(|_| stopped().into());
+                    drop(waiter);
+                    return reply;
+                }
+                Waiting::Begun(receiver) => begun(receiver.await.ok()),
+                Waiting::Told(reply, usage) => told(reply, usage.await.ok().flatten()),
+            };
+            match answer {
+                Answer::Ready(reply) => return reply,
+                Answer::Pending(Pending(next)) => waiting = next,
             }
         }
     }
+}
+
+/// What an operation came to that began on another thread.
+fn begun(answer: Option<Answer>) -> Answer {
+    answer.unwrap_or_else(|| Answer::Ready(stopped().into()))
+}
+
+/// An answer, with what is alive where it is from.
+fn told(mut reply: Reply, usage: Option<Usage>) -> Answer {
+    if let Ok(success) = &mut reply.outcome {
+        success.usage = usage;
+    }
+    Answer::Ready(reply)
 }
 
 fn done(outcome: Result<items::Written, items::Refused>) -> Reply {
@@ -203,7 +268,18 @@ impl Engine {
         let purges = Worker::open("dayfly-purge-run", &shared)?;
         let lanes = Lanes::open(&shared)?;
         let purge = Arc::new(Purge::new(Arc::clone(&shared)));
-        Ok(Engine { shared, purge, recounts: Recounts::default(), changes, purges, lanes })
+        let threads = shared.store.waits().then(DeskThreads::open).transpose()?;
+        let desk = threads.as_ref().map(DeskThreads::desk);
+        let board = Switchboard {
+            shared: Arc::clone(&shared),
+            purge: Arc::clone(&purge),
+            changes,
+            purges,
+            lanes,
+            desk,
+        };
+        let (board, recounts) = (Arc::new(board), Recounts::default());
+        Ok(Engine { shared, purge, recounts, desk: threads, board })
     }
 
     /// Does what `operation` asks, for whoever has the primary key.
@@ -212,11 +288,45 @@ impl Engine {
     }
 
     /// Does what `operation` asks, if the caller may, and until the answer is not wanted any
-    /// more. Everything the server can do is here.
+    /// more. On a store that waits for a network it begins on a thread of the desk, unless it
+    /// asks for the time alone, which takes no read.
     pub fn run_for(&self, caller: Caller, operation: Operation, cancel: Cancel) -> Answer {
         if let Err(refused) = caller.check(&operation) {
             return Answer::ready(refused.into());
         }
+        match &self.board.desk {
+            Some(desk) if !matches!(operation, Operation::ReadTime) => {
+                self.begin_at(desk, caller, operation, cancel)
+            }
+            _ => self.board.run(caller, operation, cancel),
+        }
+    }
+
+    fn begin_at(
+        &self,
+        desk: &Desk,
+        caller: Caller,
+        operation: Operation,
+        cancel: Cancel,
+    ) -> Answer {
+        let board = Arc::clone(&self.board);
+        let work = AssertUnwindSafe(move || board.run(caller, operation, cancel));
+        let answer = desk.hand_in(move || {
+            catch_unwind(work).unwrap_or_else(|_| {
+                let why = "The request could not be carried out.";
+                Answer::ready(Error::new(ErrorKind::Internal, why).into())
+            })
+        });
+        match answer {
+            Ok(receiver) => Answer::Pending(Pending(Waiting::Begun(receiver))),
+            Err(refused) => Answer::ready(refused.into()),
+        }
+    }
+}
+
+impl Switchboard {
+    /// Does what `operation` asks. Everything the server can do is here.
+    fn run(&self, caller: Caller, operation: Operation, cancel: Cancel) -> Answer {
         match operation {
             Operation::ReadTime => self
                 .look(|snapshot| Ok(Reply::ok(Success::new(200, ""), catalog::now(snapshot), 0.0))),
@@ -324,7 +434,7 @@ impl Engine {
             }
 
             Operation::ReadTtl { at } => self.view(&at, |opened| {
-                ttl::status(opened, &self.purge_status(opened.container.number))
+                ttl::status(opened, &purge::status(&self.purge, opened.container.number))
             }),
             Operation::ForecastTtl { at, buckets, bucket_seconds } => {
                 self.view(&at, |opened| ttl::forecast(opened, buckets, bucket_seconds))
@@ -429,9 +539,16 @@ impl Engine {
     ) -> Answer {
         match plan {
             Ok((bucket, plan)) => {
-                let ticket = commit_returning(&self.shared.store, bucket, plan);
+                let (store, desk) = (&self.shared.store, self.desk.clone());
+                let ticket = match &desk {
+                    None => commit_returning(store, bucket, plan),
+                    Some(desk) => {
+                        commit_returning_elsewhere(store, bucket, plan, desk::elsewhere(desk))
+                    }
+                };
                 let (shared, container) = (Arc::clone(&self.shared), opened.container);
-                Answer::Pending(Pending(waiting(ticket, FromContainer { shared, container })))
+                let within = FromContainer { shared, container, desk };
+                Answer::Pending(Pending(waiting(ticket, within)))
             }
             Err(error) => Answer::ready(opened.failed(error).at(opened.place(part))),
         }
@@ -483,7 +600,9 @@ impl Engine {
             },
         ))
     }
+}
 
+impl Engine {
     /// One turn of the background purge: a small piece of work, if anything is
     /// due. Returns how long to rest before the next. To be called by one
     /// thread, again and again, once the server is started.
@@ -571,22 +690,25 @@ impl Engine {
 
     /// How queries go.
     pub fn query_figures(&self) -> LaneFigures {
-        self.lanes.figures()
+        self.board.lanes.figures()
     }
 
     /// Ends all queries, and all purges that somebody waits for, and takes no more.
     /// Whoever waits for one learns that the server stops.
     pub fn stop_long_work(&self) {
         self.purge.stop();
-        self.lanes.stop();
+        self.board.lanes.stop();
     }
 
     /// Finishes what is under way, begins nothing that waits, and closes the store.
     pub fn close(&self) -> Result<()> {
         self.stop_long_work();
-        self.purges.close();
-        self.lanes.close();
-        self.changes.close();
+        if let Some(desk) = &self.desk {
+            desk.close();
+        }
+        self.board.purges.close();
+        self.board.lanes.close();
+        self.board.changes.close();
         self.shared.store.close().map_err(storage_failed)
     }
 }

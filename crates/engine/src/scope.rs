@@ -10,7 +10,7 @@ use crate::catalog::{self, Container};
 use crate::index::walk::{Entries, EntryRange};
 use crate::operation::{ContainerScope, Intended, Part};
 use crate::parts::{self, Touched};
-use crate::reply::{Origin, Reply, storage_failed};
+use crate::reply::{Origin, Reply, Usage, storage_failed};
 use crate::settings::QueryLimits;
 use crate::shared::Shared;
 
@@ -116,12 +116,22 @@ impl Shared {
 
     /// Adds to an answer about items what is alive in their container.
     pub(crate) fn tell_usage(&self, container: &Container, mut reply: Reply) -> Reply {
-        let lsn = reply.place.as_ref().and_then(|place| place.lsn);
         if let (Ok(success), Some(now)) = (&mut reply.outcome, reply.now) {
-            let live = self.usage.of(&self.store, container, now, lsn.unwrap_or_default());
-            success.usage = live.map(|live| container.usage(live));
+            let lsn = reply.place.as_ref().and_then(|place| place.lsn);
+            success.usage = self.usage_at(container, now, lsn);
         }
         reply
+    }
+
+    /// What is alive in a container, for an answer of this time and this commit.
+    pub(crate) fn usage_at(
+        &self,
+        container: &Container,
+        now: Timestamp,
+        lsn: Option<u64>,
+    ) -> Option<Usage> {
+        let live = self.usage.of(&self.store, container, now, lsn.unwrap_or_default());
+        live.map(|live| container.usage(live))
     }
 
     /// Answers about the items of a part of a container.

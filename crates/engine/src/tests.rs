@@ -17,6 +17,7 @@ mod rename;
 mod seeds;
 mod server;
 mod touch;
+mod waits;
 mod watched;
 mod wide;
 

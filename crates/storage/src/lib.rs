@@ -37,8 +37,9 @@ pub use local::{
 };
 pub use memory::{Disk, Memory};
 pub use plan::{
-    Basis, Batch, Draft, Job, LARGE_BYTES, LARGE_ROWS, Plan, RETURNS_MAX, Redraft, Room, Stamp,
-    Ticket, Urgency, View, Weight, Write, commit, commit_on, commit_returning,
+    Basis, Batch, Draft, Elsewhere, Job, LARGE_BYTES, LARGE_ROWS, Plan, RETURNS_MAX, Redraft, Room,
+    Stamp, Ticket, Urgency, View, Weight, Write, commit, commit_on, commit_returning,
+    commit_returning_elsewhere,
 };
 
 /// Seconds since 1970.
@@ -153,6 +154,12 @@ pub trait Snapshot: Send + Sync {
 pub trait Store: Send + Sync {
     /// A view of everything published so far. Later commits do not show in it.
     fn snapshot(&self) -> Result<Box<dyn Snapshot>>;
+
+    /// Whether a read may wait for a network. Then nobody reads on a thread that others
+    /// need meanwhile.
+    fn waits(&self) -> bool {
+        false
+    }
 
     /// Hands a drafted write to the committer; [`commit`] is the typed way.
     fn submit(&self, bucket: Bucket, job: Box<dyn Job>);

@@ -460,7 +460,7 @@ pub fn commit_on<P: Plan>(
 /// The same as [`commit`], for plans that may be large: whoever waits for the ticket
 /// drafts the plan again, if need be.
 pub fn commit_returning<P: Plan>(store: &Arc<dyn Store>, bucket: Bucket, plan: P) -> Ticket<P> {
-    let returns = Returns { store: Arc::clone(store), bucket };
+    let returns = Returns::to(store, bucket);
     let state = returns.hand_in(plan, RETURNS_MAX);
     Ticket { state, returns: Some(returns) }
 }
@@ -491,6 +491,22 @@ fn hand_in<P: Plan>(
     TicketState::Waiting(receiver)
 }
 
+/// The same, where whoever waits for the ticket must not read: it is drafted again
+/// elsewhere. The first draft is made here.
+pub fn commit_returning_elsewhere<P: Plan>(
+    store: &Arc<dyn Store>,
+    bucket: Bucket,
+    plan: P,
+    elsewhere: Elsewhere,
+) -> Ticket<P> {
+    let returns = Returns { elsewhere: Some(elsewhere), ..Returns::to(store, bucket) };
+    let state = returns.hand_in(plan, RETURNS_MAX);
+    Ticket { state, returns: Some(returns) }
+}
+
+/// Does something on another thread, soon; or drops it, if it cannot.
+pub type Elsewhere = Arc<dyn Fn(Box<dyn FnOnce() + Send>) + Send + Sync>;
+
 /// The answer to a commit, when it comes. Wait for it, or await it.
 pub struct Ticket<P: Plan> {
     state: TicketState<P>,
@@ -500,15 +516,34 @@ pub struct Ticket<P: Plan> {
 enum TicketState<P: Plan> {
     Ready(Result<P::Done, P::Refusal>),
     Waiting(oneshot::Receiver<Settled<P>>),
+    /// The plan is drafted again elsewhere.
+    Drafted(oneshot::Receiver<TicketState<P>>),
 }
 
 /// Where a plan that came back is handed in again.
+#[derive(Clone)]
 struct Returns {
     store: Arc<dyn Store>,
     bucket: Bucket,
+    /// Where it is drafted; `None`: where the ticket is waited for.
+    elsewhere: Option<Elsewhere>,
 }
 
 impl Returns {
+    fn to(store: &Arc<dyn Store>, bucket: Bucket) -> Returns {
+        Returns { store: Arc::clone(store), bucket, elsewhere: None }
+    }
+
+    /// Drafts a plan that came back, here or elsewhere.
+    fn again<P: Plan>(&self, plan: P, returns_left: u32) -> TicketState<P> {
+        let Some(elsewhere) = &self.elsewhere else { return self.hand_in(plan, returns_left) };
+        let (sender, receiver) = oneshot::channel();
+        let returns = self.clone();
+        // Whoever asked may have gone away; the write is handed in all the same.
+        elsewhere(Box::new(move || _ = sender.send(returns.hand_in(plan, returns_left))));
+        TicketState::Drafted(receiver)
+    }
+
     /// Drafts the plan from a new snapshot.
     fn hand_in<P: Plan>(&self, plan: P, returns_left: u32) -> TicketState<P> {
         match self.store.snapshot() {
@@ -526,6 +561,7 @@ impl<P: Plan> Ticket<P> {
             state = match state {
                 TicketState::Ready(answer) => return answer,
                 TicketState::Waiting(receiver) => next(receiver.recv().ok(), returns.as_ref()),
+                TicketState::Drafted(receiver) => receiver.recv().unwrap_or_else(|_| refused()),
             }
         }
     }
@@ -537,6 +573,7 @@ impl<P: Plan> Ticket<P> {
             state = match state {
                 TicketState::Ready(answer) => return answer,
                 TicketState::Waiting(receiver) => next(receiver.await.ok(), returns.as_ref()),
+                TicketState::Drafted(receiver) => receiver.await.unwrap_or_else(|_| refused()),
             }
         }
     }
@@ -546,10 +583,15 @@ impl<P: Plan> Ticket<P> {
 fn next<P: Plan>(settled: Option<Settled<P>>, returns: Option<&Returns>) -> TicketState<P> {
     match (settled, returns) {
         (Some(Settled::Answer(answer)), _) => TicketState::Ready(answer),
-        (Some(Settled::Again(plan, left)), Some(returns)) => returns.hand_in(plan, left),
-        (Some(Settled::Again(..)), None) => TicketState::Ready(Err(Error::Retry.into())),
+        (Some(Settled::Again(plan, left)), Some(returns)) => returns.again(plan, left),
+        (Some(Settled::Again(..)), None) => refused(),
         (None, _) => TicketState::Ready(Err(lost().into())),
     }
+}
+
+/// The plan is not drafted again, and was not done.
+fn refused<P: Plan>() -> TicketState<P> {
+    TicketState::Ready(Err(Error::Retry.into()))
 }
 
 /// The committer is gone, and with it the answer.

@@ -45,6 +45,8 @@ struct Faulty {
     free_bytes: Arc<AtomicU64>,
     /// Whether a lease can be kept without room.
     keeps: bool,
+    /// Whether its reads wait for a network.
+    is_far: bool,
     lease: Arc<AtomicU64>,
 }
 
@@ -58,6 +60,7 @@ impl Faulty {
             reopened: Arc::default(),
             free_bytes: Arc::new(AtomicU64::new(ROOM)),
             keeps: false,
+            is_far: false,
             lease: Arc::default(),
         }
     }
@@ -76,6 +79,10 @@ impl Backend for Faulty {
 
     fn name(&self) -> String {
         "a faulty store".to_owned()
+    }
+
+    fn waits(&self) -> bool {
+        self.is_far
     }
 
     fn rows(&self) -> Result<Self::Rows> {
@@ -166,6 +173,15 @@ fn a_failed_write_is_unknown_and_the_store_comes_back() {
     // The lsn goes on without a gap; the opening tells the commits apart.
     let stamp = put(&store, HERE, "a", "3").unwrap();
     assert_eq!((stamp.lsn, stamp.opened), (2, 2));
+}
+
+#[test]
+fn a_store_waits_where_its_backend_does() {
+    for is_far in [false, true] {
+        let faulty = Faulty { is_far, ..Faulty::on(&Disk::default()) };
+        assert_eq!(open(&faulty).waits(), is_far);
+    }
+    assert!(!Local::memory(LocalOptions::default()).unwrap().waits());
 }
 
 #[test]

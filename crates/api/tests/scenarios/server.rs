@@ -11,6 +11,7 @@ use dayfly_api::{AccountKeys, Api, Cancel, Incoming, Settings, Way};
 use dayfly_engine::EngineSettings;
 use dayfly_model::Timestamp;
 use dayfly_storage::clock::HandWall;
+use dayfly_storage::suite::Far;
 use dayfly_storage::{Disk, Local, LocalOptions, Memory, Store};
 use hmac::{Hmac, KeyInit, Mac};
 use http::{Request, Response};
@@ -33,6 +34,8 @@ pub(crate) enum Engine {
     },
     /// In memory, and asked in frames of direct mode.
     Frames,
+    /// In memory, behind what looks like a network.
+    Afar,
     Disk,
 }
 
@@ -93,6 +96,10 @@ impl Server {
                 (Arc::new(Local::on(Memory::on(&self.disk), options).unwrap()), slices)
             }
             Engine::Frames => (Arc::new(Local::on(Memory::on(&self.disk), options).unwrap()), 1),
+            Engine::Afar => {
+                let store = Local::on(Memory::on(&self.disk), options).unwrap();
+                (Arc::new(Far::new(Box::new(store), Arc::default())), 1)
+            }
             Engine::Disk => {
                 (Arc::new(Local::open(self.folder.path().join("data"), options).unwrap()), 1)
             }

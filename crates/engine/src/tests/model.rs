@@ -25,27 +25,42 @@ const REPLAYS_MAX: usize = 2000;
 /// How many histories are told of in one line of progress.
 const PROGRESS: u64 = 1000;
 
+/// Where a history is played.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Memory,
+    Disk,
+    /// In memory, behind what looks like a network.
+    Afar,
+}
+
 #[test]
 fn histories_in_memory() {
-    play_all("DAYFLY_MODEL_HISTORIES", 2000, false);
+    play_all("DAYFLY_MODEL_HISTORIES", 2000, Stage::Memory);
 }
 
 #[test]
 fn histories_on_disk() {
-    play_all("DAYFLY_MODEL_DISK_HISTORIES", 100, true);
+    play_all("DAYFLY_MODEL_DISK_HISTORIES", 100, Stage::Disk);
+}
+
+#[test]
+fn histories_from_afar() {
+    play_all("DAYFLY_MODEL_FAR_HISTORIES", 100, Stage::Afar);
 }
 
 /// Plays as many histories as the variable says, on all cores.
-fn play_all(count: &'static str, usual: u64, disk: bool) {
+fn play_all(count: &'static str, usual: u64, stage: Stage) {
     let first = "DAYFLY_MODEL_SEED";
     let seeds = Seeds { count, usual, first, each: 1, what: "histories", progress: PROGRESS };
-    let Some((seed, why)) = seeds.play(|seed| play::play(&History::of(seed, disk))) else {
+    let Some((seed, why)) = seeds.play(|seed| play::play(&History::of(seed, stage))) else {
         return;
     };
-    let (shorter, told) = shrink(History::of(seed, disk), why);
-    let disk = if disk { " --disk" } else { "" };
+    let (shorter, told) = shrink(History::of(seed, stage), why);
+    let option = if stage == Stage::Disk { " --disk" } else { "" };
     panic!(
-        "{told}\n{shorter}The whole history: cargo xtask model --histories 1 --seed {seed}{disk}"
+        "{told}\n{shorter}The whole history, {stage:?}: cargo xtask model --histories 1 --seed \
+         {seed}{option}"
     );
 }
 

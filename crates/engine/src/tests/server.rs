@@ -12,13 +12,14 @@ use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::task::Poll;
 use std::time::Duration;
 
 use dayfly_model::json;
 use dayfly_model::partition_key::PartitionKey;
 use dayfly_model::{ErrorKind, Timestamp};
 use dayfly_storage::clock::HandWall;
-use dayfly_storage::suite::Stepped;
+use dayfly_storage::suite::{Far, FarReads, Stepped};
 use dayfly_storage::{
     Batch, Direction, Disk, Draft, Local, LocalOptions, Memory, Pair, Plan, View, commit,
 };
@@ -27,6 +28,7 @@ use serde_json::Value;
 use self::counted::Counted;
 use super::watched::Watched;
 use crate::check::Recount;
+use crate::desk::Desk;
 use crate::items::Spot;
 use crate::operation::{
     Act, Condition, ContainerScope, Indexing, ItemAddress, Operation, Page, Part, Replacement,
@@ -47,6 +49,10 @@ pub(super) enum Kind {
     Disk {
         slices: usize,
     },
+    /// In memory, behind what looks like a network.
+    Far {
+        slices: usize,
+    },
 }
 
 /// How a server is set up.
@@ -62,7 +68,10 @@ pub(super) struct Setup {
 impl Setup {
     pub(super) fn slices(&self) -> usize {
         match self.kind {
-            Kind::Memory { slices } | Kind::Watched { slices } | Kind::Disk { slices } => slices,
+            Kind::Memory { slices }
+            | Kind::Watched { slices }
+            | Kind::Disk { slices }
+            | Kind::Far { slices } => slices,
         }
     }
 }
@@ -93,6 +102,8 @@ pub(super) struct Server {
     folders: usize,
     store: Option<Arc<Counted>>,
     watched: Option<Arc<Watched>>,
+    /// What was read from afar.
+    pub(super) reads: Arc<FarReads>,
     engine: Option<Engine>,
 }
 
@@ -121,6 +132,7 @@ impl Server {
             folders: 0,
             store: None,
             watched: None,
+            reads: Arc::default(),
             engine: None,
         };
         server.start();
@@ -137,6 +149,9 @@ impl Server {
         let memory = |options| Local::on(Memory::on(&self.disk), options).unwrap();
         let store: Box<dyn Stepped> = match self.setup.kind {
             Kind::Memory { .. } => Box::new(memory(options)),
+            Kind::Far { .. } => {
+                Box::new(Far::new(Box::new(memory(options)), Arc::clone(&self.reads)))
+            }
             Kind::Disk { .. } => Box::new(Local::open(self.path(), options).unwrap()),
             Kind::Watched { .. } => {
                 let watched = Arc::new(Watched::new(memory(options)));
@@ -193,14 +208,12 @@ impl Server {
         let before = self.path();
         self.folders += 1;
         let disk = match (self.setup.kind, crash) {
-            (Kind::Memory { .. } | Kind::Watched { .. }, Crash::Kill) => self.disk.after_kill(),
-            (Kind::Memory { .. } | Kind::Watched { .. }, Crash::PowerCut) => {
-                self.disk.after_power_cut()
-            }
             (Kind::Disk { .. }, _) => {
                 copy_folder(&before, &self.path());
                 Disk::default()
             }
+            (_, Crash::Kill) => self.disk.after_kill(),
+            (_, Crash::PowerCut) => self.disk.after_power_cut(),
         };
         // What the old server still does happens to the old disk.
         self.stop();
@@ -306,11 +319,14 @@ impl Server {
         self.store().await_submit(known, over)
     }
 
-    /// Hands an operation in.
+    /// Hands an operation in. Wherever it begins, it has begun then.
     pub(super) fn hand_in(&self, operation: Operation) -> Ticket {
-        match self.engine().run(operation) {
+        match self.engine().run(operation).begun() {
             Answer::Ready(reply) => Box::pin(std::future::ready(reply)),
-            Answer::Pending(pending) => Box::pin(pending.answer()),
+            Answer::Pending(pending) => match self.engine().board.desk.clone() {
+                Some(desk) => Box::pin(when_all_is_done(desk, Box::pin(pending.answer()))),
+                None => Box::pin(pending.answer()),
+            },
         }
     }
 
@@ -502,6 +518,20 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.stop();
     }
+}
+
+/// An answer that waits for nobody but the committer whenever it is polled: what there is to
+/// do for it at the desk is done then.
+fn when_all_is_done(desk: Arc<Desk>, mut answer: Ticket) -> impl Future<Output = Reply> {
+    std::future::poll_fn(move |context| {
+        loop {
+            let done = desk.done();
+            match answer.as_mut().poll(context) {
+                Poll::Pending if desk.done_all() > done => {}
+                polled => return polled,
+            }
+        }
+    })
 }
 
 /// Turns of the purge until it rests. Returns how many items went.

@@ -106,6 +106,11 @@ pub trait Backend: Send + Sync + 'static {
     /// Everything applied so far. Later writes do not show in it.
     fn rows(&self) -> Result<Self::Rows>;
 
+    /// Whether a read of its rows may wait for a network.
+    fn waits(&self) -> bool {
+        false
+    }
+
     /// Whether the backend is in order. After an error it must be reopened.
     fn is_alive(&self) -> Result<()> {
         Ok(())

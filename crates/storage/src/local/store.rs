@@ -15,6 +15,10 @@ use crate::{
 };
 
 impl<B: Backend> Store for Local<B> {
+    fn waits(&self) -> bool {
+        self.shared.backend.waits()
+    }
+
     fn snapshot(&self) -> Result<Box<dyn Snapshot>> {
         Ok(Box::new(self.shared.read()?))
     }

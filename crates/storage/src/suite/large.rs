@@ -1,10 +1,14 @@
 //! Large writes: who waits for them, and who drafts them again.
 
 use std::pin::{Pin, pin};
+use std::sync::{Arc, mpsc};
 use std::task::{Context, Poll, Waker};
 
-use super::{Bench, Check, HERE, Refusal, appends, draft, of_rows, puts};
-use crate::{Bucket, Error, LARGE_ROWS, RETURNS_MAX, Stamp, View};
+use super::{Act, Bench, Check, HERE, Refusal, appends, draft, of_rows, puts};
+use crate::{
+    Bucket, Elsewhere, Error, LARGE_ROWS, RETURNS_MAX, Room, Stamp, Store, Urgency, View,
+    commit_returning_elsewhere,
+};
 
 pub(super) const CHECKS: &[Check] = &[
     small_writes_do_not_wait_for_a_large_one,
@@ -14,6 +18,7 @@ pub(super) const CHECKS: &[Check] = &[
     a_large_draft_that_no_longer_holds_is_made_again_by_its_caller,
     a_large_draft_is_made_again_by_the_committer_in_the_end,
     a_large_draft_whose_caller_cannot_is_made_again_by_the_committer,
+    a_large_draft_whose_caller_must_not_read_is_made_again_elsewhere,
     a_plan_that_came_back_may_refuse,
     a_plan_that_came_back_to_a_closed_store_is_told,
 ];
@@ -124,6 +129,35 @@ fn a_large_draft_whose_caller_cannot_is_made_again_by_the_committer(bench: &Benc
     large.wait().unwrap();
     assert_eq!(bench.get(HERE, "a").as_deref(), Some("small large"));
     assert_eq!(bench.store.figures().redrafts, 1);
+}
+
+fn a_large_draft_whose_caller_must_not_read_is_made_again_elsewhere(bench: &Bench) {
+    let (line, tasks) = mpsc::channel();
+    let elsewhere: Elsewhere = Arc::new(move |task| line.send(task).unwrap());
+    let store: Arc<dyn Store> = Arc::clone(&bench.store) as _;
+    let outrun = || {
+        let draft = of_rows(LARGE, appends("a", "large"));
+        let act = Act { draft, room: Room::Grows, urgency: Urgency::Now };
+        let ticket = commit_returning_elsewhere(&store, HERE, act, Arc::clone(&elsewhere));
+        let small = bench.submit(HERE, puts("a", "small "));
+        bench.step();
+        small.wait().unwrap();
+        bench.step();
+        ticket
+    };
+    let mut answer = pin!(outrun().answer());
+    assert!(poll(answer.as_mut()).is_none());
+    bench.step();
+    assert_eq!(bench.get(HERE, "a").as_deref(), Some("small "), "nobody has drafted it");
+    tasks.try_recv().unwrap()();
+    bench.step();
+    assert_eq!(poll(answer).unwrap().unwrap().lsn, 2);
+    assert_eq!(bench.get(HERE, "a").as_deref(), Some("small large"));
+
+    let mut answer = pin!(outrun().answer());
+    assert!(poll(answer.as_mut()).is_none());
+    drop(tasks.try_recv().unwrap());
+    assert_eq!(poll(answer), Some(Err(Refusal::Storage(Error::Retry))));
 }
 
 fn a_plan_that_came_back_may_refuse(bench: &Bench) {

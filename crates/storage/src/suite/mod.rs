@@ -8,6 +8,7 @@
 #![expect(clippy::unwrap_used, reason = "a check that fails panics")]
 
 mod commits;
+mod far;
 mod large;
 mod reads;
 mod stepped;
@@ -18,6 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 
+pub use self::far::{Far, FarCalls, FarReads};
 use crate::clock::HandWall;
 use crate::{
     Backend, Batch, Bucket, Direction, Draft, Error, KeyRange, Local, LocalOptions, Pair, Plan,

@@ -177,10 +177,14 @@ pub(super) struct History {
 
 impl History {
     /// The history of a seed. Odd seeds have one bucket, even ones four.
-    pub(super) fn of(seed: u64, disk: bool) -> History {
+    pub(super) fn of(seed: u64, stage: super::Stage) -> History {
         let mut random = Random(seed);
         let slices = if seed.is_multiple_of(2) { 4 } else { 1 };
-        let kind = if disk { Kind::Disk { slices } } else { Kind::Memory { slices } };
+        let kind = match stage {
+            super::Stage::Memory => Kind::Memory { slices },
+            super::Stage::Disk => Kind::Disk { slices },
+            super::Stage::Afar => Kind::Far { slices },
+        };
         let setup = Setup {
             kind,
             stepped: true,

@@ -107,6 +107,10 @@ impl Store for Counted {
         self.changed.notify_all();
     }
 
+    fn waits(&self) -> bool {
+        self.store.waits()
+    }
+
     fn snapshot(&self) -> Result<Box<dyn Snapshot>> {
         self.store.snapshot()
     }
