@@ -3,8 +3,8 @@
 //! A request names its container by name or by RID; the RID is tried first, so
 //! that no name takes over the links of another database. One called like a RID
 //! that nobody has still works (see `databases.rs`). What was found is kept
-//! parsed, and used again while the catalog has not changed: a request that
-//! meets a known container reads nothing.
+//! parsed, and used again while the container's own head has its epoch: a request
+//! that meets a known container reads nothing.
 
 use std::sync::{Arc, OnceLock};
 
@@ -20,9 +20,11 @@ use dayfly_storage::{Batch, Bucket, Direction, KeyRange, Pair, Snapshot, Stamp, 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use crate::head::State;
 use crate::keys::{self, CATALOG};
 use crate::operation::Showing;
 use crate::reply::{Count, Origin, Usage, storage_failed};
+use crate::unfinished::Unfinished;
 use crate::version;
 
 /// How many containers are kept parsed.
@@ -485,6 +487,8 @@ fn text<V: CatalogView + ?Sized>(view: &V, key: &[u8]) -> Result<Option<String>>
 /// Containers that were met before.
 pub(crate) struct Catalog {
     known: quick_cache::sync::Cache<Name, KnownContainer>,
+    /// The changes of containers that their heads may not have.
+    pub(crate) unfinished: Unfinished,
 }
 
 /// A database and a container, as requests name them.
@@ -505,28 +509,63 @@ struct KnownContainer {
     container: Arc<Container>,
 }
 
+/// What was known of a container before a request took its snapshot.
+pub(crate) struct Recalled {
+    known: Option<KnownContainer>,
+    /// Whether the heads of all containers were where the catalog was.
+    is_settled: bool,
+}
+
+impl Recalled {
+    /// The container, if it is in this snapshot what it is known as. See [`Catalog::open`].
+    fn fresh(&self, snapshot: &dyn Snapshot) -> Option<&KnownContainer> {
+        let known = self.known.as_ref()?;
+        let is_fresh = if self.is_settled {
+            let head = known.container.buckets().next().map(|first| snapshot.head(first));
+            let state = State::of(&head.unwrap_or_default());
+            state.epoch == known.container.record.epoch && !state.deleted
+        } else {
+            snapshot.head(CATALOG).lsn == known.lsn
+        };
+        is_fresh.then_some(known)
+    }
+}
+
 impl Catalog {
     pub(crate) fn new() -> Self {
-        Catalog { known: quick_cache::sync::Cache::new(CACHE_CONTAINERS) }
+        let known = quick_cache::sync::Cache::new(CACHE_CONTAINERS);
+        Catalog { known, unfinished: Unfinished::default() }
+    }
+
+    /// What is known of the container that a request names, for [`Catalog::open`]: to be
+    /// asked before the snapshot is taken.
+    pub(crate) fn recall(&self, database: &str, container: &str) -> Recalled {
+        let known = self.known.get(&(database, container));
+        Recalled { known, is_settled: self.unfinished.is_none() }
     }
 
     /// The container that a request names; it must be there. `missing` is the
     /// error when only the container is not there.
+    ///
+    /// What a name or a RID leads to becomes another only when that was deleted, since no
+    /// RID is given out that is somebody's name; and that there is nothing is always asked of
+    /// the catalog. So a known container is right while the head of its first bucket has its
+    /// epoch and is not closed, whatever else the catalog did. That holds when no change was
+    /// on its way from the catalog to a head, or cut off there, at an instant before the
+    /// snapshot and after the container was found; else only a catalog without any commit
+    /// since then is trusted.
     pub(crate) fn open(
         &self,
         snapshot: &dyn Snapshot,
-        database: &str,
-        container: &str,
+        recalled: Recalled,
+        (database, container): (&str, &str),
         missing: ErrorKind,
     ) -> Result<Addressed<Arc<Container>>> {
-        let lsn = snapshot.head(CATALOG).lsn;
-        let known = self.known.get(&(database, container));
-        if let Some(known) = &known
-            && known.lsn == lsn
-        {
-            return Ok(Addressed { value: Arc::clone(&known.container), by_rid: known.by_rid });
+        if let Some(KnownContainer { by_rid, container, .. }) = recalled.fresh(snapshot) {
+            return Ok(Addressed { value: Arc::clone(container), by_rid: *by_rid });
         }
 
+        let (lsn, known) = (snapshot.head(CATALOG).lsn, recalled.known);
         let name = Name(database.to_owned(), container.to_owned());
         let owner = open_database(snapshot, database)?;
         let record = find_container_record(snapshot, &owner, container)?

@@ -96,30 +96,39 @@ impl<'a> Clerk<'a> {
             self.shared.deadlines.look_at(bucket);
             self.shared.index.line.look_at(bucket);
             if let Err(Reply { outcome: Err(error), .. }) = done {
-                self.has_unfinished();
                 return Err(error);
             }
         }
         Ok(())
     }
 
-    /// Notes that a definition may not have reached all its buckets; the next
-    /// pass of the purge sees to it.
-    pub(crate) fn has_unfinished(&self) {
-        self.shared.unfinished.store(true, Ordering::Relaxed);
+    /// A change of containers that are there begins: until it has [ended](Clerk::end), or
+    /// the background has finished it, nobody relies on what their heads say of them.
+    pub(crate) fn begin(&self) {
+        self.shared.catalog.unfinished.begin();
+    }
+
+    /// The change has ended. If it did not reach all heads, or may have landed without an
+    /// answer, the next turn of the background finishes it.
+    pub(crate) fn end(&self, is_finished: bool) {
+        self.shared.catalog.unfinished.end(is_finished);
     }
 
     /// Tells the buckets of a deleted container that it is gone, so that no
     /// write that is under way lands in them. The catalog says so already; if
-    /// this fails, the purge does it. A bucket without a head is gone already.
-    pub(crate) fn close_buckets(&self, buckets: &[Bucket]) {
+    /// this fails, the background does it. A bucket without a head is gone already.
+    /// Whether all of them know.
+    pub(crate) fn close_buckets(&self, buckets: &[Bucket]) -> bool {
         self.shared.deadlines.condemned();
-        let Ok(snapshot) = self.shared.store.snapshot() else { return };
+        let Ok(snapshot) = self.shared.store.snapshot() else { return false };
+        let mut all = true;
         for bucket in buckets.iter().filter(|bucket| snapshot.head(**bucket).lsn > 0) {
             if let Err(error) = self.install([*bucket], &Install::END) {
                 tracing::warn!(%error, bucket = bucket.0, "a deleted container's bucket stays open");
+                all = false;
             }
         }
+        all
     }
 }
 

@@ -300,12 +300,14 @@ pub(crate) fn replace(clerk: &Clerk<'_>, change: &Replacement, caller: Caller) -
             });
         }
         let (buckets, install) = (record.buckets(), Install::of(&record));
+        clerk.begin();
         let reply = record_changed(clerk, owner.value, record, change.showing);
-        match reply.outcome {
-            Ok(_) => clerk.install(buckets, &install)?,
-            // It may have landed all the same.
-            Err(_) => clerk.has_unfinished(),
-        }
+        let installed = match reply.outcome {
+            Ok(_) => clerk.install(buckets, &install),
+            Err(_) => Ok(()),
+        };
+        clerk.end(reply.outcome.is_ok() && installed.is_ok());
+        installed?;
         if ttl != in_force && reply.outcome.is_ok() {
             tell_of_change(clerk, &old, in_force, ttl, caller);
         }
@@ -456,6 +458,7 @@ pub(crate) fn delete(clerk: &Clerk<'_>, at: &ContainerScope, condition: &Conditi
         let gone = offers::rows_of(snapshot, &record.rid())?;
         let key = keys::container(record.database, &container.definition().id);
         let buckets: Vec<_> = record.buckets().collect();
+        clerk.begin();
         let reply = clerk.commit(CatalogPlan::frees(move |_: &View<'_>| {
             let (record, key, gone) = (record.clone(), key.clone(), gone.clone());
             Ok(Draft::new(move |stamp: Stamp, batch: &mut Batch| {
@@ -466,9 +469,7 @@ pub(crate) fn delete(clerk: &Clerk<'_>, at: &ContainerScope, condition: &Conditi
                 Reply::ok(Success::new(204, ""), Timestamp(stamp.ts), CHARGE_CHANGE_RU)
             }))
         }));
-        if reply.outcome.is_ok() {
-            clerk.close_buckets(&buckets);
-        }
+        clerk.end(reply.outcome.is_ok() && clerk.close_buckets(&buckets));
         Ok(reply.at(owner.value.place()))
     })
 }

@@ -114,6 +114,7 @@ pub(crate) fn delete(clerk: &Clerk<'_>, segment: &str, condition: Condition) -> 
     let segment = segment.to_owned();
     let condemned = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
     let found = std::sync::Arc::clone(&condemned);
+    clerk.begin();
     let reply = clerk.commit(CatalogPlan::frees(move |view: &View<'_>| {
         let database = catalog::find_database(view, &segment)?
             .ok_or_else(|| not_found(ErrorKind::NotFound))?
@@ -145,10 +146,14 @@ pub(crate) fn delete(clerk: &Clerk<'_>, segment: &str, condition: Condition) -> 
             Reply::ok(Success::new(204, ""), Timestamp(stamp.ts), CHARGE_CHANGE_RU)
         }))
     }));
-    if reply.outcome.is_ok() {
-        let buckets = condemned.lock().map(|buckets| buckets.clone()).unwrap_or_default();
-        clerk.close_buckets(&buckets);
-    }
+    let refusals = [ErrorKind::NotFound, ErrorKind::PreconditionFailed];
+    clerk.end(match &reply.outcome {
+        Ok(_) => {
+            let buckets = condemned.lock().map(|buckets| buckets.clone()).unwrap_or_default();
+            clerk.close_buckets(&buckets)
+        }
+        Err(error) => refusals.contains(&error.kind),
+    });
     reply
 }
 

@@ -58,6 +58,7 @@ mod statistics;
 #[cfg(test)]
 mod tests;
 pub mod ttl;
+mod unfinished;
 mod unique;
 mod usage;
 mod version;

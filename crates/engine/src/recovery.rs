@@ -3,26 +3,50 @@
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 
-use dayfly_model::Result;
-use dayfly_storage::Bucket;
+use dayfly_model::{Result, Timestamp};
+use dayfly_storage::{Bucket, Draft, View};
 
 use crate::catalog::{self, CatalogView, ContainerRecord, Numbers};
-use crate::clerk::Clerk;
+use crate::clerk::{CatalogPlan, Clerk};
 use crate::head::State;
 use crate::install::Install;
-use crate::reply::storage_failed;
+use crate::reply::{Reply, Success, storage_failed};
 use crate::shared::Shared;
 use crate::{keys, purge};
 
-/// Installs definitions that did not reach all their buckets, if there are any.
+/// Finishes changes of containers that did not reach all their heads, if there are any.
 pub(crate) fn finish_installs(shared: &Shared) -> Result<()> {
-    if shared.unfinished.swap(false, Ordering::Relaxed)
-        && let Err(error) = install_all(shared)
-    {
-        shared.unfinished.store(true, Ordering::Relaxed);
-        return Err(error);
-    }
+    let unfinished = &shared.catalog.unfinished;
+    let Some(left) = unfinished.left() else { return Ok(()) };
+    learn_what_landed(shared)?;
+    install_all(shared)?;
+    close_condemned(shared)?;
+    unfinished.finished_to(left);
     Ok(())
+}
+
+/// A store that failed shows what it showed before, until it can be opened again. Once a
+/// commit comes back, what is shown is what is there: a change whose outcome nobody knew is
+/// there, or never will be.
+fn learn_what_landed(shared: &Shared) -> Result<()> {
+    let nothing = CatalogPlan::frees(|view: &View<'_>| {
+        let now = Timestamp(view.now());
+        Ok(Draft::new(move |_, _| Reply::ok(Success::new(204, ""), now, 0.0)))
+    });
+    Clerk::new(shared).commit(nothing).outcome.map(|_| ())
+}
+
+/// Tells the buckets of deleted containers that these are gone, as far as they do not know.
+fn close_condemned(shared: &Shared) -> Result<()> {
+    let snapshot = shared.store.snapshot().map_err(storage_failed)?;
+    let rows = CatalogView::scan(&*snapshot, &keys::all_condemned(), usize::MAX)
+        .map_err(storage_failed)?;
+    let is_open = |bucket: &Bucket| {
+        let head = snapshot.head(*bucket);
+        head.lsn > 0 && !State::of(&head).deleted
+    };
+    let condemned = rows.iter().filter_map(|(key, _)| keys::condemned_bucket(key));
+    Clerk::new(shared).install(condemned.filter(is_open), &Install::END)
 }
 
 /// Brings every bucket to its container's definition. Returns the buckets of

@@ -148,8 +148,10 @@ impl Shared {
     }
 
     fn find(&self, at: &ContainerScope, missing: ErrorKind) -> Result<Opened, Reply> {
+        let named = (&*at.database, &*at.container);
+        let recalled = self.catalog.recall(named.0, named.1);
         let snapshot = self.store.snapshot()?;
-        match self.catalog.open(&*snapshot, &at.database, &at.container, missing) {
+        match self.catalog.open(&*snapshot, recalled, named, missing) {
             Ok(found) => Ok(Opened {
                 container: found.value,
                 by_rid: found.by_rid,

@@ -1,7 +1,7 @@
 //! What all operations work with: the store, the catalog, and what is known of both.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32};
+use std::sync::atomic::AtomicU32;
 
 use dayfly_model::Result;
 use dayfly_storage::{Snapshot, Store};
@@ -20,8 +20,6 @@ pub(crate) struct Shared {
     pub(crate) catalog: Catalog,
     pub(crate) settings: EngineSettings,
     pub(crate) last_container: AtomicU32,
-    /// A definition has not reached all its buckets.
-    pub(crate) unfinished: AtomicBool,
     /// When the purge has to look where.
     pub(crate) deadlines: Arc<Deadlines>,
     /// What writes buried.
@@ -39,7 +37,6 @@ impl Shared {
             catalog: Catalog::new(),
             settings,
             last_container: AtomicU32::new(0),
-            unfinished: AtomicBool::new(false),
             deadlines: Arc::default(),
             burials: Arc::default(),
             index: Arc::default(),

@@ -5,6 +5,7 @@ mod clocks;
 mod computed;
 mod deleted;
 mod index;
+mod known;
 mod lanes;
 mod model;
 mod patches;
