@@ -3,7 +3,9 @@
 //!
 //! A world has two containers with the same items of all kinds, some of them
 //! expired, some purged, while the policy of the first one changes now and then.
-//! Some properties are computed, and not always in the same way.
+//! Some properties are computed, and not always in the same way. The containers of some
+//! worlds have hierarchical partition keys: then requests name keys or the begin of one,
+//! and filters any of their parts.
 //! Queries are asked in one page and in many; rows must be the same, and in the
 //! same order where there is one. In some worlds a page ends after nearly no work.
 //! Some are asked of each part of a container by
@@ -15,6 +17,7 @@
 //! many as you like, from any seed on.
 
 mod defined;
+mod division;
 mod documents;
 mod forged;
 mod merge;
@@ -105,7 +108,7 @@ fn play(seed: u64) -> Outcome {
 
 /// Asks a query of both containers, in one page and in many.
 fn ask(world: &World, random: &mut Random) -> Outcome {
-    let query = texts::query(random, &world.defined);
+    let query = texts::query(random, world);
     let piece = random.piece(&world.layout);
     let size = 1 + usize::try_from(random.below(20)).unwrap();
     for (side, name) in SIDES.into_iter().enumerate() {
@@ -152,13 +155,15 @@ fn list(world: &World, random: &mut Random) -> Outcome {
 
 /// The definition of the first side, for a person.
 fn told(world: &World) -> String {
-    format!("policy {}\ncomputed {:?}", world.policy, world.defined)
+    let paths = world.layout.division.paths;
+    format!("key {paths:?}\npolicy {}\ncomputed {:?}", world.policy, world.defined)
 }
 
 /// Asks a query of each part of both containers, as a plan says.
 fn ask_parts(world: &World, random: &mut Random) -> Outcome {
-    let query = texts::query(random, &world.defined);
+    let query = texts::query(random, world);
     let parts = random.parts(&world.layout);
+    let narrows = world.layout.division.is_deep() && random.chance(60);
     let size = 1 + usize::try_from(random.below(40)).unwrap();
     for (side, name) in SIDES.into_iter().enumerate() {
         let failed =
@@ -167,6 +172,7 @@ fn ask_parts(world: &World, random: &mut Random) -> Outcome {
             .map_err(|error| failed(error.to_string()))?;
         let answer = naive::answer(&request, &world.documents(side, &Piece::default()));
         let plan = world.plan(side, &query).map_err(failed)?;
+        let parts = if narrows { world.layout.led(&parts, &plan) } else { parts.clone() };
         let merge = Merge::new(&plan);
         let sent = merge.sent(&query);
         let of_parts = |sent: &Json| -> Result<Vec<Vec<Value>>, String> {
@@ -297,7 +303,7 @@ fn shown(row: &Value) -> String {
 
 /// Asks a query page by page, and lets things happen between the pages.
 fn ask_while_moving(world: &mut World, random: &mut Random) -> Outcome {
-    let query = texts::places(random, &world.defined);
+    let query = texts::places(random, world);
     let (piece, side) = (random.piece(&world.layout), usize::from(random.chance(30)));
     let definition = told(world);
     let failed = |why: String| {
@@ -308,7 +314,7 @@ fn ask_while_moving(world: &mut World, random: &mut Random) -> Outcome {
         Request::read(query.to_string().as_bytes()).map_err(|error| failed(error.to_string()))?;
     let numbers = |world: &World| -> BTreeMap<Vec<u8>, u64> {
         let alive = world.alive(side, &piece).into_iter();
-        let place = |value: &Value| place(value.property("pk"), value.property("id"));
+        let place = |value: &Value| place(value.property(division::AT), value.property("id"));
         alive.map(|(_, written)| (place(&written.value), written.number)).collect()
     };
     let before = numbers(world);
@@ -339,7 +345,8 @@ fn ask_while_moving(world: &mut World, random: &mut Random) -> Outcome {
         if random.chance(30)
             && let Some(row) = rows.last()
         {
-            world.disturb(&shown(row.element(0)), row.element(1).as_str().unwrap(), random);
+            let [key, id] = [0, 1].map(|place| row.element(place).as_str().unwrap());
+            world.disturb(key, id, random);
             moved = true;
         }
     }
@@ -361,7 +368,7 @@ fn ask_while_moving(world: &mut World, random: &mut Random) -> Outcome {
 /// Asks for distinct rows page by page, and lets things happen between the pages. One
 /// whose item is changed or goes may come again, but none may be lost whose item stays.
 fn ask_distinct_while_moving(world: &mut World, random: &mut Random) -> Outcome {
-    let query = texts::distinct(random, &world.defined);
+    let query = texts::distinct(random, world);
     let (piece, side) = (random.piece(&world.layout), usize::from(random.chance(30)));
     let request = Request::read(query.to_string().as_bytes()).map_err(|why| why.to_string())?;
     let alive = |world: &World| -> Vec<_> {
@@ -401,6 +408,6 @@ fn must_start_again(why: &str) -> bool {
 }
 
 /// Where an item is, as bytes.
-fn place(pk: &Value, id: &Value) -> Vec<u8> {
-    [order::key(pk), order::key(id)].concat()
+fn place(key: &Value, id: &Value) -> Vec<u8> {
+    [order::key(key), order::key(id)].concat()
 }

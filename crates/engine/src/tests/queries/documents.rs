@@ -3,23 +3,20 @@
 use serde_json::{Map, Value, json};
 
 use super::super::random::Random;
+use super::division::Division;
 
 /// How many ids there are in a partition.
 pub(super) const IDS: u64 = 25;
-
-/// The partition keys. The last is not what its double is.
-pub(super) const KEYS: [&str; 7] =
-    ["\"p\"", "\"q\"", "\"ü\"", "7", "null", "true", "9007199254740993"];
 
 /// Around this many bytes the index cuts a value.
 const LONG: u64 = 512;
 
 impl Random {
     /// An item with some of the properties that queries ask for.
-    pub(super) fn item(&mut self, key: &str, id: &str) -> Value {
+    pub(super) fn item(&mut self, division: &Division, key: &str, id: &str) -> Value {
         let mut item = Map::new();
         item.insert("id".to_owned(), json!(id));
-        item.insert("pk".to_owned(), serde_json::from_str(key).unwrap());
+        division.put(key, &mut item, self);
         for (name, percent) in [
             ("a", 80),
             ("n", 90),

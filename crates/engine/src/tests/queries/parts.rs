@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use dayfly_model::epk::Epk;
+use dayfly_model::epk::{self, Epk};
+use serde_json::Value as Json;
 
 use super::super::random::Random;
-use super::documents::KEYS;
+use super::division::{Division, begins_with};
 
 /// What a request means of a container.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Piece {
-    pub(super) key: Option<&'static str>,
+    /// A key, or the begin of one.
+    pub(super) key: Option<String>,
     pub(super) range: Option<String>,
     pub(super) start: Option<Epk>,
     pub(super) end: Option<Epk>,
@@ -26,18 +28,67 @@ pub(super) struct Spot {
 impl Piece {
     /// Whether the items of a partition are meant.
     pub(super) fn contains(&self, key: &str, spot: &Spot) -> bool {
-        self.key.is_none_or(|wanted| wanted == key)
+        self.key.as_ref().is_none_or(|wanted| begins_with(key, wanted))
             && self.range.as_ref().is_none_or(|range| *range == spot.range)
             && self.start.as_ref().is_none_or(|start| start.0 <= spot.epk.0)
             && self.end.as_ref().is_none_or(|end| spot.epk.0 < end.0)
     }
 }
 
-/// Where the partitions are, and how many ranges there are.
-#[derive(Clone, Debug, Default)]
+/// A range of a container.
+#[derive(Clone, Debug)]
+pub(super) struct Bounds {
+    pub(super) id: String,
+    pub(super) min: Epk,
+    pub(super) max: Option<Epk>,
+}
+
+/// Where the partitions are, and which ranges there are.
+#[derive(Clone, Debug)]
 pub(super) struct Layout {
+    pub(super) division: &'static Division,
     pub(super) spots: BTreeMap<&'static str, Spot>,
-    pub(super) ranges: Vec<String>,
+    pub(super) ranges: Vec<Bounds>,
+}
+
+impl Layout {
+    /// Those parts that a plan leads to; all, if it leads to none.
+    pub(super) fn led(&self, parts: &[Piece], plan: &Json) -> Vec<Piece> {
+        let wanted: Vec<Wanted> =
+            plan["queryRanges"].as_array().unwrap().iter().map(Wanted::of).collect();
+        let leads = |piece: &&Piece| {
+            let range = piece.range.as_ref();
+            let bounds = range.and_then(|id| self.ranges.iter().find(|known| known.id == *id));
+            let (start, end) = match bounds {
+                Some(bounds) => (Some(&bounds.min), bounds.max.as_ref()),
+                None => (piece.start.as_ref(), piece.end.as_ref()),
+            };
+            wanted.iter().any(|wanted| wanted.meets(start, end))
+        };
+        let led: Vec<Piece> = parts.iter().filter(leads).cloned().collect();
+        if led.is_empty() { parts.to_vec() } else { led }
+    }
+}
+
+/// Where a plan leads.
+struct Wanted {
+    min: Epk,
+    max: Epk,
+    has_max: bool,
+}
+
+impl Wanted {
+    fn of(range: &Json) -> Wanted {
+        let epk = |name: &str| epk::parse_hex(range[name].as_str().unwrap()).unwrap();
+        let has_max = range["isMaxInclusive"] == true;
+        Wanted { min: epk("min"), max: epk("max"), has_max }
+    }
+
+    /// Whether any of it is in a part.
+    fn meets(&self, start: Option<&Epk>, end: Option<&Epk>) -> bool {
+        let reaches = |start: &Epk| start.0 < self.max.0 || self.has_max && start.0 == self.max.0;
+        start.is_none_or(reaches) && end.is_none_or(|end| self.min.0 < end.0)
+    }
 }
 
 impl Random {
@@ -45,7 +96,7 @@ impl Random {
     pub(super) fn piece(&mut self, layout: &Layout) -> Piece {
         let mut piece = Piece::default();
         match self.below(100) {
-            0..15 => piece.key = Some(self.pick(&KEYS)),
+            0..15 => piece.key = Some(self.key(layout.division)),
             15..30 => piece.range = Some(self.range(layout)),
             30..40 => {
                 let ends = [self.epk(layout), self.epk(layout)];
@@ -55,7 +106,11 @@ impl Random {
                 piece.start = self.chance(80).then_some(start);
                 piece.end = self.chance(80).then_some(end);
                 piece.range = self.chance(20).then(|| self.range(layout));
-                piece.key = self.chance(10).then(|| self.pick(&KEYS));
+                piece.key = self.chance(10).then(|| self.key(layout.division));
+            }
+            40..60 if layout.division.is_deep() => {
+                piece.key = Some(self.key(layout.division));
+                piece.range = self.chance(10).then(|| self.range(layout));
             }
             _ => {}
         }
@@ -63,13 +118,19 @@ impl Random {
     }
 
     fn range(&mut self, layout: &Layout) -> String {
-        layout.ranges[usize::try_from(self.below(layout.ranges.len() as u64)).unwrap()].clone()
+        layout.ranges[usize::try_from(self.below(layout.ranges.len() as u64)).unwrap()].id.clone()
     }
 
     /// Where a partition is, or anywhere.
     fn epk(&mut self, layout: &Layout) -> Epk {
         if self.chance(50) {
-            return layout.spots[self.pick(&KEYS)].epk.clone();
+            let mut epk = layout.spots[self.pick(layout.division.keys)].epk.clone();
+            if layout.division.is_deep() {
+                // Where a begin of the key starts, or just where it ends.
+                epk.0.truncate(self.pick(&[8, 16, 32, 48]));
+                epk.0.extend(self.chance(30).then_some(0xFF));
+            }
+            return epk;
         }
         let length = self.pick(&[1, 16]);
         Epk((0..length).map(|_| u8::try_from(self.below(64)).unwrap()).collect())
@@ -80,7 +141,7 @@ impl Random {
         if self.chance(50) {
             let ranges = layout.ranges.iter();
             return ranges
-                .map(|id| Piece { range: Some(id.clone()), ..Piece::default() })
+                .map(|range| Piece { range: Some(range.id.clone()), ..Piece::default() })
                 .collect();
         }
         let mut cuts: Vec<Option<Epk>> =

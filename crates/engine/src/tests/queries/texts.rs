@@ -7,6 +7,8 @@ use serde_json::{Value, json};
 
 use super::super::random::Random;
 use super::defined::Defined;
+use super::division::{AT, Division};
+use super::world::World;
 
 /// The paths that filters ask for, and which values may stand there.
 const PATHS: [(&str, &str); 22] = [
@@ -55,6 +57,7 @@ pub(super) const COMPOSITES: [&[&str]; 8] = [
 /// A query on its way: its text is made, its parameters are gathered.
 pub(super) struct Writer<'r> {
     random: &'r mut Random,
+    division: &'static Division,
     defined: &'r [Defined],
     parameters: Vec<Value>,
     /// What JOIN has bound, and which values may stand there.
@@ -62,30 +65,30 @@ pub(super) struct Writer<'r> {
 }
 
 /// The body of a random request.
-pub(super) fn query(random: &mut Random, defined: &[Defined]) -> Value {
-    let mut writer = Writer::new(random, defined);
+pub(super) fn query(random: &mut Random, world: &World) -> Value {
+    let mut writer = Writer::new(random, world);
     let text = writer.query();
     writer.body(&text)
 }
 
 /// One whose rows start with the partition key and the id of their item, which a
 /// random filter lets through.
-pub(super) fn places(random: &mut Random, defined: &[Defined]) -> Value {
-    let mut writer = Writer::new(random, defined);
+pub(super) fn places(random: &mut Random, world: &World) -> Value {
+    let mut writer = Writer::new(random, world);
     let from = writer.from();
     let filter = if writer.random.chance(85) { writer.filter(2) } else { "true".to_owned() };
     let sorted = writer.random.chance(40);
     let order = if sorted { writer.order() } else { String::new() };
     let joined = writer.joined.iter().map(|(path, _)| *path);
-    let members: Vec<&str> = ["c.pk", "c.id"].into_iter().chain(joined).collect();
+    let members: Vec<&str> = ["c.id"].into_iter().chain(joined).collect();
     let row = members.join(", ");
-    let text = format!("SELECT VALUE [{row}] FROM {from} WHERE {filter}{order}");
+    let text = format!("SELECT VALUE [c.{AT}, {row}] FROM {from} WHERE {filter}{order}");
     writer.body(&text)
 }
 
 /// One of distinct rows without an order.
-pub(super) fn distinct(random: &mut Random, defined: &[Defined]) -> Value {
-    let mut writer = Writer::new(random, defined);
+pub(super) fn distinct(random: &mut Random, world: &World) -> Value {
+    let mut writer = Writer::new(random, world);
     let from = writer.from();
     let filter = if writer.random.chance(50) { writer.filter(2) } else { "true".to_owned() };
     let value = writer.random.pick(&["c.n", "c.a", "c.s", "[c.a, c.n]", "c.pk"]);
@@ -94,8 +97,9 @@ pub(super) fn distinct(random: &mut Random, defined: &[Defined]) -> Value {
 }
 
 impl<'r> Writer<'r> {
-    fn new(random: &'r mut Random, defined: &'r [Defined]) -> Self {
-        Writer { random, defined, parameters: Vec::new(), joined: Vec::new() }
+    fn new(random: &'r mut Random, world: &'r World) -> Self {
+        let (division, defined) = (world.layout.division, &world.defined);
+        Writer { random, division, defined, parameters: Vec::new(), joined: Vec::new() }
     }
 
     fn body(self, text: &str) -> Value {
@@ -260,6 +264,9 @@ impl<'r> Writer<'r> {
     }
 
     fn order(&mut self) -> String {
+        if self.division.is_deep() && self.random.chance(20) {
+            return self.order_of_keys();
+        }
         if self.random.chance(60) {
             let paths = [SORTED.as_slice(), SORTED.as_slice(), ELEMENTS.as_slice()].concat();
             let path = dotted(self.random.pick(&paths));
@@ -269,6 +276,15 @@ impl<'r> Writer<'r> {
             let direction = self.direction();
             format!("{}{direction}", dotted(path))
         });
+        format!(" ORDER BY {}", keys.collect::<Vec<_>>().join(", "))
+    }
+
+    /// By the parts of the partition key, or by one of them.
+    fn order_of_keys(&mut self) -> String {
+        let paths = self.division.paths;
+        let one = [self.random.pick(paths)];
+        let paths = if self.random.chance(50) { paths } else { &one };
+        let keys = paths.iter().map(|path| format!("c.{path}{}", self.direction()));
         format!(" ORDER BY {}", keys.collect::<Vec<_>>().join(", "))
     }
 
@@ -321,6 +337,10 @@ impl<'r> Writer<'r> {
                 let at = self.random.below(defined.len() as u64);
                 return defined[usize::try_from(at).unwrap()].clone();
             }
+            if self.division.is_deep() && self.random.chance(15) {
+                let path = self.random.pick(self.division.paths);
+                return (format!("c.{path}"), path);
+            }
             self.random.pick(&PATHS)
         };
         (path.to_owned(), kind)
@@ -337,15 +357,24 @@ impl<'r> Writer<'r> {
 
     /// A constant that may stand at such a place, in the text or as a parameter.
     fn literal(&mut self, kind: &str) -> String {
+        if let Some(level) = self.division.part_at(kind) {
+            let key = self.random.pick(self.division.keys);
+            return self.part(key, level);
+        }
         let value = match kind {
             "tag" => self.random.tag(),
             "id" => json!(self.random.below(super::documents::IDS).to_string()),
-            "pk" => serde_json::from_str(self.random.pick(&super::documents::KEYS)).unwrap(),
             "ttl" => json!(self.random.below(40)),
             "ts" => json!(1000 + self.random.below(100)),
             _ if self.random.chance(15) => self.random.scalar(),
             kind => self.random.value_at(kind),
         };
+        self.written(value)
+    }
+
+    /// What a filter may say of one part of this key.
+    fn part(&mut self, key: &str, level: usize) -> String {
+        let value = self.random.part_of(key, level);
         self.written(value)
     }
 

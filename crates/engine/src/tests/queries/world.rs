@@ -17,10 +17,12 @@ use serde_json::{Value as Json, json};
 
 use super::super::random::Random;
 use super::defined::Defined;
-use super::documents::{IDS, KEYS};
+use super::division::{Division, slashed};
+use super::documents::IDS;
 use super::naive::{self, Document};
-use super::parts::{Layout, Piece, Spot as Where};
+use super::parts::{Bounds, Layout, Piece, Spot as Where};
 use super::texts::{COMPOSITES, SORTED};
+use crate::catalog::Range;
 use crate::index::rebuild::{self, Moved, Size};
 use crate::items::Spot;
 use crate::operation::{
@@ -88,6 +90,7 @@ fn limits(random: &mut Random) -> QueryLimits {
 
 impl World {
     pub(super) fn new(random: &mut Random) -> World {
+        let division = Division::of(random.0);
         let wall = Arc::new(HandWall::at(1000));
         let options = LocalOptions { wall: Arc::clone(&wall) as _, ..LocalOptions::default() };
         let store = Arc::new(Local::on(Memory::default(), options).unwrap());
@@ -101,7 +104,7 @@ impl World {
         };
         let engine = Engine::open(store, settings).unwrap();
         let default = random.pick(&[None, Some(-1), Some(30)]);
-        let policy = random.policy();
+        let policy = random.policy(division);
         let leaves_out = random.chance(10);
         let mode = if default.is_none() && random.chance(50) { "none" } else { "consistent" };
         let bare = json!({
@@ -120,7 +123,7 @@ impl World {
             policy,
             bare,
             defined: random.defined(),
-            layout: Layout::default(),
+            layout: Layout { division, spots: BTreeMap::new(), ranges: Vec::new() },
         };
         world.run(Operation::CreateDatabase { id: "d".to_owned(), throughput: None }).unwrap();
         // Three ranges, if there are not as many buckets anyway.
@@ -150,8 +153,13 @@ impl World {
             let range = container.range(&epk).unwrap().id.to_string();
             (text, Where { epk, range })
         };
-        let ranges = container.ranges.iter().map(|range| range.id.to_string()).collect();
-        Layout { spots: KEYS.into_iter().map(spot).collect(), ranges }
+        let bounds = |range: &Range| {
+            let (min, max) = (range.min.clone(), range.max.clone());
+            Bounds { id: range.id.to_string(), min, max }
+        };
+        let division = self.layout.division;
+        let spots = division.keys.iter().copied().map(spot).collect();
+        Layout { division, spots, ranges: container.ranges.iter().map(bounds).collect() }
     }
 
     fn run(&self, operation: Operation) -> Result<Success, String> {
@@ -168,7 +176,7 @@ impl World {
         let computed: Json = self.defined.iter().map(|defined| defined.to_json()).collect();
         let mut definition = json!({
             "id": SIDES[side],
-            "partitionKey": {"paths": ["/pk"]},
+            "partitionKey": self.layout.division.to_json(),
             "indexingPolicy": if side == 0 { &self.policy } else { &self.bare },
             "computedProperties": computed,
         });
@@ -194,24 +202,24 @@ impl World {
                 }
             }
             97 => while self.rebuild() {},
-            _ => self.change_policy(random.policy()),
+            _ => self.change_policy(random.policy(self.layout.division)),
         }
     }
 
     pub(super) fn write(&mut self, random: &mut Random) {
-        let place = random.place();
+        let place = random.place(self.layout.division);
         self.write_at(place, random);
     }
 
     /// An item is written again, or deleted.
     pub(super) fn disturb(&mut self, key: &str, id: &str, random: &mut Random) {
-        let key = KEYS.into_iter().find(|known| *known == key).unwrap();
-        let place = (key, id.to_owned());
+        let key = self.layout.division.keys.iter().find(|known| **known == key).unwrap();
+        let place = (*key, id.to_owned());
         if random.chance(50) { self.delete_at(place) } else { self.write_at(place, random) }
     }
 
     fn write_at(&mut self, place: Place, random: &mut Random) {
-        let item = random.item(place.0, &place.1);
+        let item = random.item(self.layout.division, place.0, &place.1);
         let left_out = self.leaves_out && random.chance(5);
         let indexing = if left_out { Indexing::Exclude } else { Indexing::default() };
         self.writes += 1;
@@ -249,19 +257,19 @@ impl World {
         let spot = Spot::new(&opened.container, &key(place.0), place.1.clone().into_bytes());
         let slice = opened.container.buckets().position(|bucket| bucket == spot.bucket).unwrap();
         let in_range = &self.layout.spots[place.0].range;
-        let range = self.layout.ranges.iter().position(|id| id == in_range).unwrap();
+        let range = self.layout.ranges.iter().position(|range| range.id == *in_range).unwrap();
         let rid = ItemRid::parse(item.property("_rid").as_str().unwrap()).unwrap();
         Stands { range, docno: rid.docno, slice }
     }
 
     fn delete(&mut self, random: &mut Random) {
-        let place = random.place();
+        let place = random.place(self.layout.division);
         self.delete_at(place);
     }
 
     /// All items of a partition key are deleted.
     fn clear(&mut self, random: &mut Random) {
-        let cleared = random.pick(&KEYS);
+        let cleared = random.pick(self.layout.division.keys);
         for side in 0..SIDES.len() {
             let partition_key = Some(key(cleared));
             self.run(Operation::DeletePartition { at: at(side), partition_key }).unwrap();
@@ -412,12 +420,12 @@ impl World {
 }
 
 impl Random {
-    pub(super) fn place(&mut self) -> Place {
-        (self.pick(&KEYS), self.below(IDS).to_string())
+    pub(super) fn place(&mut self, division: &Division) -> Place {
+        (self.pick(division.keys), self.below(IDS).to_string())
     }
 
     /// A policy: everything, or not all of it; with some composite indexes.
-    fn policy(&mut self) -> Json {
+    fn policy(&mut self, division: &Division) -> Json {
         let mut policy = match self.below(4) {
             0 | 1 => json!({}),
             2 => {
@@ -439,11 +447,7 @@ impl Random {
         // What is computed is indexed only where it is named.
         let named = self.defined_paths();
         if !named.is_empty() {
-            let excluded = policy["excludedPaths"].as_array().cloned().unwrap_or_default();
-            let mut included = match policy["includedPaths"].as_array() {
-                Some(included) => included.clone(),
-                None => vec![json!({"path": "/*"})],
-            };
+            let (mut included, excluded) = lists(&policy);
             let named = named.into_iter().map(|path| json!({ "path": path }));
             included.extend(named.filter(|path| !excluded.contains(path)));
             policy["includedPaths"] = included.into();
@@ -454,10 +458,31 @@ impl Random {
                 composites.push(paths.iter().map(|path| self.member(path)).collect());
             }
         }
+        if division.is_deep() {
+            self.add_key_paths(&mut policy, division);
+            let paths = division.paths.iter().map(|path| path.replace('.', "/"));
+            composites.push(paths.map(|path| self.member(&path)).collect());
+        }
         if !composites.is_empty() {
             policy["compositeIndexes"] = composites.into();
         }
         policy
+    }
+
+    /// Of some parts of a key the policy says something by itself.
+    fn add_key_paths(&mut self, policy: &mut Json, division: &Division) {
+        let (mut included, mut excluded) = lists(policy);
+        for path in division.paths {
+            let path = json!({"path": format!("{}/{}", slashed(path), self.pick(&["?", "*"]))});
+            let is_new = !included.contains(&path) && !excluded.contains(&path);
+            match self.below(3) {
+                0 if is_new => included.push(path),
+                1 if is_new => excluded.push(path),
+                _ => {}
+            }
+        }
+        policy["includedPaths"] = included.into();
+        policy["excludedPaths"] = excluded.into();
     }
 
     fn member(&mut self, path: &str) -> Json {
@@ -466,10 +491,17 @@ impl Random {
     }
 }
 
+/// What a policy includes and excludes.
+fn lists(policy: &Json) -> (Vec<Json>, Vec<Json>) {
+    let included = policy["includedPaths"].as_array().cloned();
+    let excluded = policy["excludedPaths"].as_array().cloned();
+    (included.unwrap_or_else(|| vec![json!({"path": "/*"})]), excluded.unwrap_or_default())
+}
+
 impl Piece {
     fn part(&self) -> Part {
         Part {
-            partition_key: self.key.map(key),
+            partition_key: self.key.as_deref().map(key),
             range: self.range.clone(),
             start: self.start.clone(),
             end: self.end.clone(),

@@ -22,6 +22,9 @@ impl Writer<'_> {
     }
 
     pub(super) fn predicate(&mut self) -> String {
+        if self.division.is_deep() && self.random.chance(25) {
+            return self.keys();
+        }
         let (path, kind) = self.path();
         let literal = self.literal(kind);
         let compare = self.random.pick(&COMPARISONS);
@@ -141,6 +144,46 @@ impl Writer<'_> {
             4 => "c.n % 2 = 0".to_owned(),
             5 => "(SELECT VALUE COUNT(1) FROM t IN c.tags) >= 2".to_owned(),
             _ => "c.s || 'b' = 'ab'".to_owned(),
+        }
+    }
+
+    /// What names parts of a hierarchical key: the first, the first two, all, or others;
+    /// of one key or of two.
+    fn keys(&mut self) -> String {
+        let one = self.parts();
+        match self.random.below(6) {
+            0 => format!("({one} OR {})", self.parts()),
+            1 => format!("({one} AND c.id = {})", self.literal("id")),
+            _ => one,
+        }
+    }
+
+    fn parts(&mut self) -> String {
+        let (key, end) = (self.random.pick(self.division.keys), self.division.paths.len());
+        let later = 1 + usize::try_from(self.random.below(end as u64 - 1)).unwrap();
+        let levels: &[usize] = match self.random.below(8) {
+            0..3 => &[0],
+            3 | 4 => &[0, 1],
+            5 | 6 => &[0, 1, 2][..end],
+            _ => &[later],
+        };
+        let named: Vec<String> = levels.iter().map(|level| self.named(key, *level)).collect();
+        format!("({})", named.join(" AND "))
+    }
+
+    /// What one part of a key is: that of this key, mostly.
+    fn named(&mut self, key: &str, level: usize) -> String {
+        let path = format!("c.{}", self.division.paths[level]);
+        let one = self.part(key, level);
+        let other = self.literal(self.division.paths[level]);
+        match self.random.below(12) {
+            0..5 => format!("{path} = {one}"),
+            5 => format!("{one} = {path}"),
+            6 | 7 => format!("{path} IN ({one}, {other})"),
+            8 => format!("({path} = {one} OR {other} = {path})"),
+            9 => format!("ARRAY_CONTAINS([{other}, {one}], {path})"),
+            10 => format!("NOT IS_DEFINED({path})"),
+            _ => self.type_function(&path),
         }
     }
 
