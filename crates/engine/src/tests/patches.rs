@@ -27,7 +27,7 @@ fn increment(path: &str) -> Value {
 
 fn stepped(default: Option<i64>) -> Server {
     let kind = Kind::Memory { slices: 1 };
-    let setup = Setup { kind, stepped: true, change_delay_seconds: 0, cache_bytes: 1 << 20 };
+    let setup = Setup { stepped: true, cache_bytes: 1 << 20, ..Setup::of(kind) };
     let mut server = Server::with(setup);
     server.make_container(default, &[]);
     server

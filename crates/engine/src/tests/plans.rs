@@ -176,7 +176,7 @@ fn the_purge_knows_when_the_items_of_a_commit_die() {
 #[test]
 fn what_has_expired_by_the_commit_refuses_nothing() {
     let kind = Kind::Memory { slices: 1 };
-    let setup = Setup { kind, stepped: true, change_delay_seconds: 0, cache_bytes: 1 << 20 };
+    let setup = Setup { stepped: true, cache_bytes: 1 << 20, ..Setup::of(kind) };
     let mut server = Server::with(setup);
     server.make_container(Some(10), &[]);
     server.create(item("old", 1)).unwrap();

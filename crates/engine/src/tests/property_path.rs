@@ -31,7 +31,7 @@ fn set_path(server: &Server, default: u32) -> Result<Success, ErrorKind> {
 #[test]
 fn a_write_that_waits_past_its_end_is_refused() {
     let kind = Kind::Memory { slices: 1 };
-    let setup = Setup { kind, stepped: true, change_delay_seconds: 0, cache_bytes: 1 << 20 };
+    let setup = Setup { stepped: true, cache_bytes: 1 << 20, ..Setup::of(kind) };
     let mut server = Server::with(setup);
     server.make_container(Some(10), &[]);
     set_path(&server, 10).unwrap();

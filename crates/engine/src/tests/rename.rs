@@ -21,8 +21,7 @@ fn answer(mut ticket: Ticket) -> Result<u16, ErrorKind> {
 fn an_item_that_gets_another_id_is_never_missing() {
     let cache_bytes = 1 << 20;
     let kind = Kind::Memory { slices: 1 };
-    let mut server =
-        Server::with(Setup { kind, stepped: true, change_delay_seconds: 0, cache_bytes });
+    let mut server = Server::with(Setup { stepped: true, cache_bytes, ..Setup::of(kind) });
     server.make_container(None, &[]);
     let made = server.create(json!({"id": "a", "pk": "x"})).unwrap();
     let link: Vec<&str> = made["_self"].as_str().unwrap().split('/').collect();

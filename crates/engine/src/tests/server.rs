@@ -16,7 +16,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use dayfly_model::json;
-use dayfly_model::partition_key::PartitionKey;
+use dayfly_model::partition_key::{Component, PartitionKey};
 use dayfly_model::{ErrorKind, Timestamp};
 use dayfly_storage::clock::HandWall;
 use dayfly_storage::suite::{Far, FarReads, Stepped};
@@ -63,9 +63,48 @@ pub(super) struct Setup {
     pub(super) stepped: bool,
     pub(super) change_delay_seconds: u64,
     pub(super) cache_bytes: u64,
+    /// Whether the container has the tenant of an item above its `pk` in the partition key.
+    pub(super) hierarchical: bool,
 }
 
+/// The tenant of all items.
+pub(super) const TENANT: &str = "t";
+
 impl Setup {
+    /// The usual one.
+    pub(super) fn of(kind: Kind) -> Setup {
+        Setup {
+            kind,
+            stepped: false,
+            change_delay_seconds: 0,
+            cache_bytes: LocalOptions::default().cache_bytes,
+            hierarchical: false,
+        }
+    }
+
+    /// The key of the items that have this `pk`.
+    pub(super) fn partition_key(&self, pk: &str) -> PartitionKey {
+        let tenant = self.hierarchical.then_some(TENANT);
+        let parts = tenant.into_iter().chain([pk]).map(|part| Component::String(part.to_owned()));
+        PartitionKey(parts.collect())
+    }
+
+    fn definition(&self, default: Option<i64>, unique: &[&str]) -> Value {
+        let key = if self.hierarchical {
+            serde_json::json!({"paths": ["/tenant", "/pk"], "kind": "MultiHash"})
+        } else {
+            serde_json::json!({"paths": ["/pk"]})
+        };
+        let mut definition = serde_json::json!({"id": "c", "partitionKey": key});
+        if let Some(default) = default {
+            definition["defaultTtl"] = default.into();
+        }
+        if !unique.is_empty() {
+            definition["uniqueKeyPolicy"] = serde_json::json!({"uniqueKeys": [{"paths": unique}]});
+        }
+        definition
+    }
+
     pub(super) fn slices(&self) -> usize {
         match self.kind {
             Kind::Memory { slices }
@@ -117,8 +156,7 @@ impl Server {
 
     /// A server on which a change of the default waits so many seconds.
     pub(super) fn with_delay(kind: Kind, change_delay_seconds: u64) -> Self {
-        let cache_bytes = LocalOptions::default().cache_bytes;
-        Server::with(Setup { kind, stepped: false, change_delay_seconds, cache_bytes })
+        Server::with(Setup { change_delay_seconds, ..Setup::of(kind) })
     }
 
     pub(super) fn with(setup: Setup) -> Self {
@@ -338,7 +376,7 @@ impl Server {
     /// Which of the container's buckets has this partition key.
     pub(super) fn slice_of(&self, key: &str) -> usize {
         let opened = self.engine().shared.enter(&at(), ErrorKind::NotFound).unwrap();
-        let spot = Spot::new(&opened.container, &partition_key(key), b"a".to_vec());
+        let spot = Spot::new(&opened.container, &self.setup.partition_key(key), b"a".to_vec());
         opened.container.buckets().position(|bucket| bucket == spot.bucket).unwrap()
     }
 
@@ -409,7 +447,7 @@ impl Server {
 
     pub(super) fn make_container(&mut self, default: Option<i64>, unique: &[&str]) {
         self.run(Operation::CreateDatabase { id: "d".to_owned(), throughput: None }).unwrap();
-        let definition = definition(default, unique).to_string().into_bytes();
+        let definition = self.setup.definition(default, unique).to_string().into_bytes();
         let database = "d".to_owned();
         self.run(Operation::CreateContainer {
             database,
@@ -429,7 +467,21 @@ impl Server {
         default: Option<i64>,
         unique: &[&str],
     ) -> Result<Success, ErrorKind> {
-        self.run(change_of_default(default, unique))
+        self.run(self.change_of_default(default, unique))
+    }
+
+    /// A change of the container's default, and of its indexing policy with it.
+    pub(super) fn change_of_default(&self, default: Option<i64>, unique: &[&str]) -> Operation {
+        let mut definition = self.setup.definition(default, unique);
+        definition["indexingPolicy"] = indexing(default);
+        Operation::ReplaceContainer(Replacement {
+            at: at(),
+            definition: definition.to_string().into_bytes(),
+            condition: Condition::default(),
+            quota: false,
+            confirm_expiry: false,
+            showing: Showing::Whole,
+        })
     }
 
     pub(super) fn delete_container(&mut self) {
@@ -586,31 +638,6 @@ pub(super) fn at() -> ContainerScope {
 
 pub(super) fn partition_key(key: &str) -> PartitionKey {
     PartitionKey::parse_header(&format!("[\"{key}\"]")).unwrap()
-}
-
-/// A change of the container's default, and of its indexing policy with it.
-pub(super) fn change_of_default(default: Option<i64>, unique: &[&str]) -> Operation {
-    let mut definition = definition(default, unique);
-    definition["indexingPolicy"] = indexing(default);
-    Operation::ReplaceContainer(Replacement {
-        at: at(),
-        definition: definition.to_string().into_bytes(),
-        condition: Condition::default(),
-        quota: false,
-        confirm_expiry: false,
-        showing: Showing::Whole,
-    })
-}
-
-fn definition(default: Option<i64>, unique: &[&str]) -> Value {
-    let mut definition = serde_json::json!({"id": "c", "partitionKey": {"paths": ["/pk"]}});
-    if let Some(default) = default {
-        definition["defaultTtl"] = default.into();
-    }
-    if !unique.is_empty() {
-        definition["uniqueKeyPolicy"] = serde_json::json!({"uniqueKeys": [{"paths": unique}]});
-    }
-    definition
 }
 
 /// Each change of the default changes the indexing policy too: so whatever is

@@ -25,7 +25,7 @@ fn wide(id: &str, properties: u64, value: u64) -> Value {
 
 fn stepped() -> Server {
     let kind = Kind::Memory { slices: 1 };
-    let setup = Setup { kind, stepped: true, change_delay_seconds: 0, cache_bytes: 1 << 20 };
+    let setup = Setup { stepped: true, cache_bytes: 1 << 20, ..Setup::of(kind) };
     let mut server = Server::with(setup);
     server.make_container(None, &[]);
     server

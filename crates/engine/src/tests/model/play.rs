@@ -10,6 +10,7 @@ use std::collections::HashSet;
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
+use dayfly_model::partition_key::{Component, PartitionKey};
 use dayfly_model::patch::Patch;
 use dayfly_model::ttl::ContainerTtl;
 use dayfly_storage::clock::LEASE_SECONDS;
@@ -24,7 +25,7 @@ use crate::operation::{
 };
 use crate::reply::Reply;
 use crate::tests::seeds::Outcome;
-use crate::tests::server::{Purge, Server, Ticket, at, change_of_default, partition_key, text};
+use crate::tests::server::{Purge, Server, Setup, TENANT, Ticket, at, text};
 
 const UNIQUE: &[&str] = &["/email"];
 
@@ -52,8 +53,7 @@ pub(super) fn play(history: &History) -> Outcome {
 struct Play {
     server: Server,
     oracle: Oracle,
-    slices: usize,
-    delay: u64,
+    setup: Setup,
     wall: u64,
     /// The latest that the wall clock ever showed.
     wall_max: u64,
@@ -96,14 +96,13 @@ impl Play {
     fn new(history: &History) -> Play {
         let mut server = Server::with(history.setup);
         server.make_container(None, UNIQUE);
-        let slices = history.setup.slices();
+        let setup = history.setup;
         let now = server.now().0;
-        let oracle = Oracle::new(slices, |key| server.slice_of(key), now);
+        let oracle = Oracle::new(setup.slices(), |key| server.slice_of(key), now);
         Play {
             oracle,
             server,
-            slices,
-            delay: history.setup.change_delay_seconds,
+            setup,
             wall: now,
             wall_max: now,
             crashed: false,
@@ -171,13 +170,13 @@ impl Play {
     }
 
     fn hand_in(&mut self, write: &Write) -> Outcome {
-        let ticket = self.server.hand_in(operation(write));
+        let ticket = self.server.hand_in(operation(self.setup, write));
         self.handed_in(write, ticket)
     }
 
     /// The same of several as one.
     fn hand_in_batch(&mut self, batch: &Batch) -> Outcome {
-        let mut ticket = self.server.hand_in(batch_operation(batch));
+        let mut ticket = self.server.hand_in(batch_operation(self.setup, batch));
         self.pass_time()?;
         match poll(&mut ticket) {
             Some(reply) => same!(answers(&reply)?, self.oracle.judge_batch(batch), "the answers"),
@@ -330,9 +329,10 @@ impl Play {
             return Ok(());
         }
         let submitted = self.server.submitted();
-        let mut ticket = self.server.hand_in(change_of_default(default, UNIQUE));
+        let mut ticket = self.server.hand_in(self.server.change_of_default(default, UNIQUE));
         self.await_change(submitted, &mut ticket)?;
-        let definition = self.definition.changed(default, self.server.now().0, self.delay);
+        let delay = self.setup.change_delay_seconds;
+        let definition = self.definition.changed(default, self.server.now().0, delay);
         self.change = Some(Change { definition, ticket, seen: 0 });
         Ok(())
     }
@@ -366,7 +366,7 @@ impl Play {
     /// next is handed in.
     fn go_on_changing(&mut self, submitted: u64) -> Outcome {
         let Some(mut change) = self.change.take() else { return Ok(()) };
-        if change.seen < self.slices {
+        if change.seen < self.setup.slices() {
             self.await_change(submitted, &mut change.ticket)?;
         }
         self.change = Some(change);
@@ -374,7 +374,7 @@ impl Play {
     }
 
     fn end_changing(&mut self) -> Outcome {
-        let is_over = |change: &mut Change| change.seen > self.slices;
+        let is_over = |change: &mut Change| change.seen > self.setup.slices();
         if let Some(change) = self.change.take_if(is_over) {
             same!(kind_of(&wait(change.ticket)), Ok(200), "the change of the default");
         }
@@ -386,7 +386,7 @@ impl Play {
         let change = self.change.take();
         self.pass_time()?;
         if let Some(change) = change {
-            for slice in change.seen.saturating_sub(1)..self.slices {
+            for slice in change.seen.saturating_sub(1)..self.setup.slices() {
                 if change.seen > 0 {
                     self.oracle.install(slice, change.definition);
                 }
@@ -416,7 +416,7 @@ impl Play {
         let submitted = self.server.submitted();
         let mut ticket = None;
         let pumped = self.server.purge_while(by, || {
-            ticket = meanwhile.map(|write| self.server.hand_in(operation(write)));
+            ticket = meanwhile.map(|write| self.server.hand_in(operation(self.setup, write)));
         });
         if pumped {
             if let (Some(write), Some(mut ticket)) = (meanwhile, ticket) {
@@ -483,7 +483,7 @@ impl Play {
     }
 
     fn read(&self, place: Place) -> Outcome<Option<Bytes>> {
-        let partition_key = Some(partition_key(place.key));
+        let partition_key = Some(self.setup.partition_key(place.key));
         let item = ItemAddress { id: place.id.to_owned(), partition_key };
         let condition = Condition::default();
         let reply = self.ask(Operation::ReadItem { at: at(), item, condition })?;
@@ -495,11 +495,13 @@ impl Play {
     }
 
     /// All items, in pages of `limit`: range by range, in the order of their RIDs.
+    /// In a hierarchy, those of the tenant are all.
     fn compare_list(&self, limit: usize) -> Outcome {
+        let by_tenant = self.setup.hierarchical && limit.is_multiple_of(2);
         let mut listed: Vec<String> = Vec::new();
         let mut page = Page { limit: Some(limit), continuation: None };
         loop {
-            let part = Part::default();
+            let part = if by_tenant { Part::of(Some(tenant())) } else { Part::default() };
             let reply = self.ask(Operation::ListItems { at: at(), part, page: page.clone() })?;
             let success = reply.outcome.map_err(|error| format!("the list: {error}"))?;
             let body: Value = serde_json::from_slice(&success.body.to_vec()).unwrap();
@@ -522,7 +524,7 @@ impl Play {
             let default = self.definition.in_force(self.oracle.now);
             same!(status["defaultTtl"], json!(default), "the default");
         }
-        if self.change.is_none() && self.delay == 0 {
+        if self.change.is_none() && self.setup.change_delay_seconds == 0 {
             let mut history = status["history"].as_array().unwrap().clone();
             for change in history.iter_mut().filter_map(Value::as_object_mut) {
                 change.retain(|name, _| name != "at" && name != "by");
@@ -555,6 +557,11 @@ impl Play {
     }
 }
 
+/// The begin of all keys of a hierarchy.
+fn tenant() -> PartitionKey {
+    PartitionKey(vec![Component::String(TENANT.to_owned())])
+}
+
 /// Whether `seen` has everything that is in `expected`.
 fn contains(seen: &Value, expected: &Value, what: &str) -> Outcome {
     for (name, value) in expected.as_object().unwrap() {
@@ -569,8 +576,14 @@ fn contains(seen: &Value, expected: &Value, what: &str) -> Outcome {
 fn json_of(write: &Write) -> Value {
     let (place, Write { email, mark, .. }) = (write.target(), write);
     let filler = "+".repeat(usize::try_from(mark % 7).unwrap());
-    let mut item =
-        json!({"id": place.id, "pk": place.key, "email": email, "mark": mark, "filler": filler});
+    let mut item = json!({
+        "id": place.id,
+        "pk": place.key,
+        "tenant": TENANT,
+        "email": email,
+        "mark": mark,
+        "filler": filler,
+    });
     match write.ttl {
         Ttl::Absent => {}
         Ttl::Never => item["ttl"] = (-1).into(),
@@ -580,9 +593,9 @@ fn json_of(write: &Write) -> Value {
     item
 }
 
-fn operation(write: &Write) -> Operation {
+fn operation(setup: Setup, write: &Write) -> Operation {
     let (id, body) = (write.place.id.to_owned(), || text(&json_of(write)));
-    let partition_key = Some(partition_key(write.place.key));
+    let partition_key = Some(setup.partition_key(write.place.key));
     Operation::WriteItem(WriteItem {
         at: at(),
         act: match write.act {
@@ -600,14 +613,14 @@ fn operation(write: &Write) -> Operation {
     })
 }
 
-fn batch_operation(batch: &Batch) -> Operation {
-    let step = |write: &Write| match operation(write) {
+fn batch_operation(setup: Setup, batch: &Batch) -> Operation {
+    let step = |write: &Write| match operation(setup, write) {
         Operation::WriteItem(write) => Ok(write),
         _ => unreachable!("a batch has writes of items"),
     };
     Operation::WriteBatch(WriteBatch {
         at: at(),
-        part: Part::of(Some(partition_key(batch[0].place.key))),
+        part: Part::of(Some(setup.partition_key(batch[0].place.key))),
         mode: BatchMode::Atomic,
         steps: batch.iter().map(step).collect(),
         form: BatchForm::Text,

@@ -176,7 +176,8 @@ pub(super) struct History {
 }
 
 impl History {
-    /// The history of a seed. Odd seeds have one bucket, even ones four.
+    /// The history of a seed. Odd seeds have one bucket, even ones four, and every third one
+    /// has a hierarchical partition key.
     pub(super) fn of(seed: u64, stage: super::Stage) -> History {
         let mut random = Random(seed);
         let slices = if seed.is_multiple_of(2) { 4 } else { 1 };
@@ -190,6 +191,7 @@ impl History {
             stepped: true,
             change_delay_seconds: random.pick(&[0, 0, 0, 3]),
             cache_bytes: random.pick(&[0, 20_000]),
+            hierarchical: seed.is_multiple_of(3),
         };
         let steps = (0..STEPS as u64).map(|mark| random.step(mark)).collect();
         History { setup, steps }
@@ -198,8 +200,11 @@ impl History {
 
 impl fmt::Display for History {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Setup { kind, change_delay_seconds, cache_bytes, .. } = self.setup;
+        let Setup { kind, change_delay_seconds, cache_bytes, hierarchical, .. } = self.setup;
         writeln!(f, "{kind:?}, cache {cache_bytes} B, changes wait {change_delay_seconds} s")?;
+        if hierarchical {
+            writeln!(f, "a hierarchical partition key")?;
+        }
         for (number, step) in (1..).zip(&self.steps) {
             writeln!(f, "{number:>4}. {step}")?;
         }
