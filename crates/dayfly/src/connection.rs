@@ -29,6 +29,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
+use tokio_rustls::server::TlsStream;
 
 use crate::direct::direct;
 use crate::house::{Door, Guest};
@@ -157,10 +158,12 @@ async fn tls(stream: TcpStream, host: &Arc<Host>, way: Way, mut guest: Guest) {
 }
 
 /// Serves a client that did not say what it speaks: one in direct mode greets first.
-async fn http1_or_direct<S>(mut stream: S, host: &Arc<Host>, way: Way, mut guest: Guest)
-where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
+async fn http1_or_direct(
+    mut stream: TlsStream<TcpStream>,
+    host: &Arc<Host>,
+    way: Way,
+    mut guest: Guest,
+) {
     let (mut first, mut count) = ([0; GREETING_SIGN_BYTES], 0);
     let sniffing = sniff_greeting(&mut stream, &mut first, &mut count);
     let sniffed = guest.unless_stopping(timeout(host.limits.header_timeout(), sniffing)).await;

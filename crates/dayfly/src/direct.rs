@@ -35,9 +35,10 @@ use crate::limits::REQUESTS_MAX;
 use crate::progress::Phase;
 use crate::request::{Counted, caught, failed, until_late};
 use crate::visit::Visit;
+use crate::wire::Records;
 
-/// How many bytes of answers go into one write, and so into one record of TLS.
-const GATHERED_BYTES_MAX: usize = 16 * 1024;
+/// How many bytes go into one record of TLS.
+const RECORD_BYTES_MAX: usize = 16 * 1024;
 
 /// With so many bytes of answers that are not taken, no further request is read.
 const OWED_BYTES_MAX: usize = 8 * 1024 * 1024;
@@ -45,7 +46,7 @@ const OWED_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// Serves a connection that began with a greeting, until it is closed.
 pub(crate) async fn direct<S>(mut stream: S, visit: Arc<Visit>, mut guest: Guest)
 where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    S: AsyncRead + AsyncWrite + Records + Unpin + Send + 'static,
 {
     guest.speaks(Protocol::Direct);
     let mut line = Line {
@@ -91,7 +92,7 @@ impl Line {
     /// Goes on as far as it goes. Ready when the connection is at its end.
     fn poll<S>(&mut self, stream: &mut S, cx: &mut Context<'_>) -> Poll<()>
     where
-        S: AsyncRead + AsyncWrite + Unpin,
+        S: AsyncRead + AsyncWrite + Records + Unpin,
     {
         loop {
             let mut has_moved = false;
@@ -201,7 +202,7 @@ struct Outbox {
 }
 
 thread_local! {
-    static GATHERED: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+    static RECORD: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
 impl Outbox {
@@ -214,39 +215,38 @@ impl Outbox {
         self.answers.is_empty() && !self.is_unsent
     }
 
-    /// Writes until nothing is left, many small answers in one piece.
+    /// Writes until nothing is left. No record has bytes of two answers: Java's client
+    /// reads what an answer says when it is asked for, out of the bytes of the record, and
+    /// gives those back with the first answer in it.
     fn poll_write<S>(&mut self, stream: &mut S, cx: &mut Context<'_>) -> Poll<io::Result<()>>
     where
-        S: AsyncWrite + Unpin,
+        S: AsyncWrite + Records + Unpin,
     {
-        while !self.answers.is_empty() {
-            let written = GATHERED.with_borrow_mut(|gathered| {
-                self.gather(gathered);
-                Pin::new(&mut *stream).poll_write(cx, gathered)
-            });
-            match ready!(written)? {
-                0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-                count => self.advance(count),
+        while !self.is_empty() {
+            while !self.answers.is_empty() {
+                match self.put_record(stream)? {
+                    0 if self.is_unsent => break,
+                    0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                    count => self.advance(count),
+                }
             }
-        }
-        if self.is_unsent {
-            ready!(Pin::new(stream).poll_flush(cx))?;
+            ready!(Pin::new(&mut *stream).poll_flush(cx))?;
             self.is_unsent = false;
         }
         Poll::Ready(Ok(()))
     }
 
-    fn gather(&self, gathered: &mut Vec<u8>) {
-        gathered.clear();
-        for (head, body) in &self.answers {
+    /// Makes a record of the first answer, or of what is left of it.
+    fn put_record(&self, stream: &mut impl Records) -> io::Result<usize> {
+        let Some((head, body)) = self.answers.front() else { return Ok(0) };
+        RECORD.with_borrow_mut(|record| {
+            record.clear();
             for piece in std::iter::once(&head[..]).chain(body.pieces()) {
-                let room = GATHERED_BYTES_MAX - gathered.len();
-                gathered.extend_from_slice(piece.get(..room).unwrap_or(piece));
+                let room = RECORD_BYTES_MAX - record.len();
+                record.extend_from_slice(piece.get(..room).unwrap_or(piece));
             }
-            if gathered.len() == GATHERED_BYTES_MAX {
-                break;
-            }
-        }
+            stream.put_record(record)
+        })
     }
 
     /// So many bytes were written.

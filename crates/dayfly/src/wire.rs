@@ -2,7 +2,7 @@
 //! progress told, and with answers of ours where hyper's are empty.
 
 use std::cell::RefCell;
-use std::io::{self, IoSlice};
+use std::io::{self, IoSlice, Write as _};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
@@ -10,6 +10,8 @@ use std::task::{Context, Poll, Waker, ready};
 use bytes::{Buf as _, Bytes};
 use dayfly_model::{Error, ErrorKind};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio_rustls::server::TlsStream;
 
 use crate::limits::{HEAD_BYTES_MAX, LINGER_BYTES_MAX};
 use crate::progress::Phase;
@@ -85,6 +87,19 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Replayed<S> {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+/// What is written record by record, and sent with a flush: many with one call of the system.
+pub(crate) trait Records {
+    /// Makes a record of these bytes, or of the first of them. How many it took; none while
+    /// too much is not sent.
+    fn put_record(&mut self, bytes: &[u8]) -> io::Result<usize>;
+}
+
+impl Records for Replayed<TlsStream<TcpStream>> {
+    fn put_record(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.stream.get_mut().1.writer().write(bytes)
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
-use super::client::{CREATE, Channel, Place, READ, Wire, context};
+use super::client::{CREATE, Channel, Place, READ, Reply, Wire, context};
 use super::common::{Server, request};
 
 /// More than fit into what a client has on its way by itself.
@@ -103,6 +103,38 @@ fn several_frames_may_come_together() {
     channel.wire.write(&bytes);
     channel.answer(first).is(201);
     channel.answer(second).fails(404, 0);
+}
+
+/// Java's client reads an answer out of the bytes of its record when those may be in use for
+/// something else already, if there was another answer in it.
+#[test]
+fn no_record_has_bytes_of_two_answers() {
+    let server = Server::start(&[]);
+    let place = Place::make(&server, "d", "c");
+    let mut channel = Channel::open(&server);
+    let large = json!({"id": "large", "pk": "x", "text": "x".repeat(100_000)}).to_string();
+    channel.ask(&place.write(CREATE, "x", &large)).is(201);
+    let mut bytes = Vec::new();
+    for n in 0..50 {
+        let id = if n % 10 == 5 { "large" } else { "none" };
+        bytes.extend(channel.encode(&place.item(READ, id, "x")).1);
+    }
+    channel.wire.write(&bytes);
+    for _ in 0..50 {
+        let mut answer = channel.wire.record();
+        let whole = |answer: &[u8]| {
+            let head =
+                usize::try_from(u32::from_le_bytes(answer[..4].try_into().unwrap())).unwrap();
+            let body = u32::from_le_bytes(answer[head..head + 4].try_into().unwrap());
+            head + 4 + usize::try_from(body).unwrap()
+        };
+        while answer.len() < whole(&answer) {
+            answer.extend(channel.wire.record());
+        }
+        assert_eq!(answer.len(), whole(&answer), "the next answer begins in its last record");
+        Reply::decode(&answer).is_whole();
+    }
+    channel.is_alive();
 }
 
 /// A client that cannot wait for the answer to its context; none does, all may.

@@ -606,6 +606,27 @@ impl Wire {
         }
     }
 
+    /// What is in the next record of TLS. Nothing may have been read ahead.
+    pub(crate) fn record(&mut self) -> Vec<u8> {
+        let mut plain = Vec::new();
+        // Some are about the connection only.
+        while plain.is_empty() {
+            let mut record = vec![0; 5];
+            self.stream.sock.read_exact(&mut record).unwrap();
+            let length = u16::from_be_bytes([record[3], record[4]]);
+            record.resize(5 + usize::from(length), 0);
+            self.stream.sock.read_exact(&mut record[5..]).unwrap();
+            let mut rest = &record[..];
+            while !rest.is_empty() {
+                self.stream.conn.read_tls(&mut rest).unwrap();
+            }
+            let state = self.stream.conn.process_new_packets().unwrap();
+            plain.resize(state.plaintext_bytes_to_read(), 0);
+            self.stream.conn.reader().read_exact(&mut plain).unwrap();
+        }
+        plain
+    }
+
     /// Waits until the server has closed the connection. What it sent before.
     pub(crate) fn rest(&mut self) -> Vec<u8> {
         let mut rest = Vec::new();
