@@ -10,7 +10,6 @@ use std::panic::AssertUnwindSafe;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use dayfly_api::{Cancel, Pieces, Reason};
@@ -147,19 +146,21 @@ pub(crate) async fn until_late<T>(
     limits: &Limits,
 ) -> T {
     let late = limits.query_timeout().saturating_sub(limits.page_timeout());
-    let waits: [(Duration, fn(&Cancel)); 2] =
-        [(limits.page_timeout(), Cancel::hurry), (late, |cancel| cancel.cancel(Reason::Late))];
-    let (mut work, mut waits, mut timer) = (pin!(work), waits.iter().peekable(), None);
+    let mut waits = [limits.page_timeout(), late].into_iter().enumerate().peekable();
+    let (mut work, mut timer) = (pin!(work), None);
     poll_fn(|cx| {
         let outcome = work.as_mut().poll(cx);
         while outcome.is_pending()
-            && let Some((limit, tell)) = waits.peek()
+            && let Some((place, limit)) = waits.peek()
         {
             let waiting = timer.get_or_insert_with(|| Box::pin(sleep(*limit)));
             if waiting.as_mut().poll(cx).is_pending() {
                 break;
             }
-            tell(cancel);
+            match place {
+                0 => cancel.hurry(),
+                _ => cancel.cancel(Reason::Late),
+            }
             timer = None;
             waits.next();
         }

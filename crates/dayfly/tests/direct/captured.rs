@@ -221,11 +221,11 @@ fn items_are_answered_as_they_were() {
     expected.activity = missing.activity;
     expected.tokens.set(0x0035, Value::ULong(4));
     is_as_captured("F16", &missing, &expected);
-    let taken = play(&mut channel, &renewed("F5", &place, ""));
+    let conflict = play(&mut channel, &renewed("F5", &place, ""));
     let mut expected = captured("F17");
-    expected.activity = taken.activity;
+    expected.activity = conflict.activity;
     expected.tokens.set(0x0035, Value::ULong(2));
-    is_as_captured("F17", &taken, &expected);
+    is_as_captured("F17", &conflict, &expected);
 
     play(&mut channel, &renewed("F20", &place, "")).fails(412, 0).is_of_range("0");
     let feed = play(&mut channel, &renewed("F21", &place, session));

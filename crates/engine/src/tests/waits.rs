@@ -6,7 +6,7 @@ use std::thread;
 use dayfly_model::{ErrorKind, Timestamp};
 use serde_json::json;
 
-use super::server::{Kind, Server, at, change_of_default, creation, partition_key, upsert};
+use super::server::{Kind, Server, at, creation, partition_key, upsert};
 use crate::operation::{
     Condition, ContainerWishes, ItemAddress, Operation, Page, Part, QueryItems,
 };
@@ -20,7 +20,7 @@ fn server(slices: usize) -> Server {
 }
 
 /// Reads, lists, queries and writes of all kinds.
-fn operations() -> Vec<Operation> {
+fn operations(server: &Server) -> Vec<Operation> {
     let part = || Part::of(Some(partition_key("x")));
     let item =
         |id: &str| ItemAddress { id: id.to_owned(), partition_key: Some(partition_key("x")) };
@@ -48,7 +48,7 @@ fn operations() -> Vec<Operation> {
         Operation::ReadTtl { at: at() },
         Operation::ForecastTtl { at: at(), buckets: 3, bucket_seconds: 60 },
         Operation::DeletePartition { at: at(), partition_key: Some(partition_key("x")) },
-        change_of_default(Some(7), &["/email"]),
+        server.change_of_default(Some(7), &["/email"]),
         Operation::RunPurge { container: None },
     ]
 }
@@ -64,7 +64,7 @@ fn whoever_asks_reads_nothing() {
         let (far, mut near) = (server(slices), Server::new(Kind::Memory { slices }));
         near.make_container(Some(100), &["/email"]);
         let mut reading = 0;
-        for (operation, same) in operations().into_iter().zip(operations()) {
+        for (operation, same) in operations(&near).into_iter().zip(operations(&near)) {
             let what = format!("{operation:?}");
             far.reads.take();
             let answer = far.engine().run(operation);

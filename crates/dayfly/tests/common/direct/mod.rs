@@ -341,12 +341,11 @@ impl Ask {
 pub(crate) fn split_frame(frame: &[u8]) -> ([u8; 4], [u8; 16], &[u8], &[u8]) {
     let number = |at: usize| u32::from_le_bytes(frame[at..at + 4].try_into().unwrap());
     let length = usize::try_from(number(0)).unwrap();
-    let body = match frame.len() - length {
-        0 => &[],
-        _ => {
-            assert_eq!(frame.len() - length - 4, usize::try_from(number(length)).unwrap());
-            &frame[length + 4..]
-        }
+    let body = if frame.len() == length {
+        &[]
+    } else {
+        assert_eq!(frame.len() - length - 4, usize::try_from(number(length)).unwrap());
+        &frame[length + 4..]
     };
     (frame[4..8].try_into().unwrap(), frame[8..24].try_into().unwrap(), &frame[24..length], body)
 }
