@@ -274,7 +274,7 @@ fn look(
         if again.has_passed(&record, rank) {
             continue;
         }
-        let row = Row::new(&record, &opened.container)?;
+        let row = Row::new(&record, &opened.container);
         // Items that are sorted alike stand by their buckets, whichever way brings them.
         let rank = rank.filter(|_| program.order().is_empty());
         let tie = (rank.unwrap_or(bucket.0), record.docno);

@@ -50,8 +50,8 @@ pub use self::values::Values;
 
 /// An item, as a query sees it.
 pub trait Item {
-    /// The JSON text of what the user wrote: an object.
-    fn text(&self) -> &str;
+    /// The JSON text of what the user wrote: an object. It was valid when it was stored.
+    fn text(&self) -> &[u8];
 
     /// What the server adds: the value of one of [`SYSTEM_PROPERTIES`].
     fn system(&self, name: &str) -> Value;

@@ -26,8 +26,8 @@ const DIFFERENT: &[(&str, &str)] = &[(
 struct Document(String, u64);
 
 impl Item for Document {
-    fn text(&self) -> &str {
-        &self.0
+    fn text(&self) -> &[u8] {
+        self.0.as_bytes()
     }
 
     fn system(&self, _: &str) -> Value {

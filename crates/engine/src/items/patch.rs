@@ -23,7 +23,6 @@ use super::sight::Old;
 use crate::catalog::Container;
 use crate::condition;
 use crate::operation::Indexing;
-use crate::reply::storage_failed;
 
 /// How many steps a condition may make. It is no query: it has one item, and whoever sent
 /// it has a thread that others wait for, too.
@@ -72,7 +71,7 @@ impl Patching {
         let limits = Limits { rows: 1, bytes: usize::MAX };
         let mut page = Page::new(program, now, flat, limits, None, false, &steps);
         if program.reads_items() {
-            page.add(&Judged::new(container, old, now)?, (0, 0))?;
+            page.add(&Judged { container, old, now }, (0, 0))?;
         } else {
             page.add_nothing()?;
         }
@@ -141,22 +140,12 @@ impl Leash for Short {
 struct Judged<'a> {
     container: &'a Container,
     old: &'a Old,
-    text: &'a str,
     now: Timestamp,
 }
 
-impl<'a> Judged<'a> {
-    fn new(container: &'a Container, old: &'a Old, now: Timestamp) -> Result<Judged<'a>> {
-        let text = str::from_utf8(old.text()).map_err(|_| {
-            storage_failed(dayfly_storage::Error::Corrupt("an item's text".to_owned()))
-        })?;
-        Ok(Judged { container, old, text, now })
-    }
-}
-
 impl Item for Judged<'_> {
-    fn text(&self) -> &str {
-        self.text
+    fn text(&self) -> &[u8] {
+        self.old.text()
     }
 
     /// An item that an earlier write of the same commit made has the `_ts` of the commit,

@@ -1,33 +1,27 @@
 //! Items and other resources, as the query language sees them.
 
-use dayfly_model::Result;
 use dayfly_model::rid::ItemRid;
 use dayfly_model::value::{self, Value};
 use dayfly_sql::run::Item;
-use dayfly_storage::Error;
 
 use crate::catalog::Container;
 use crate::record::Record;
-use crate::reply::storage_failed;
 
 /// An item of a container.
 pub(super) struct Row<'a> {
     record: &'a Record,
     container: &'a Container,
-    text: &'a str,
 }
 
 impl<'a> Row<'a> {
-    pub(super) fn new(record: &'a Record, container: &'a Container) -> Result<Row<'a>> {
-        let text = str::from_utf8(record.text())
-            .map_err(|_| storage_failed(Error::Corrupt("an item's text".to_owned())))?;
-        Ok(Row { record, container, text })
+    pub(super) fn new(record: &'a Record, container: &'a Container) -> Row<'a> {
+        Row { record, container }
     }
 }
 
 impl Item for Row<'_> {
-    fn text(&self) -> &str {
-        self.text
+    fn text(&self) -> &[u8] {
+        self.record.text()
     }
 
     fn system(&self, name: &str) -> Value {
@@ -60,8 +54,8 @@ pub(super) struct Resource {
 }
 
 impl Item for Resource {
-    fn text(&self) -> &str {
-        &self.text
+    fn text(&self) -> &[u8] {
+        self.text.as_bytes()
     }
 
     fn system(&self, name: &str) -> Value {

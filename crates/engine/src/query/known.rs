@@ -57,7 +57,7 @@ pub(super) fn answer(
         for record in load(chooser.opened, bucket, &[entry.docno], chooser.steps)? {
             figures.items += 1;
             figures.item_bytes += record.bytes();
-            let row = Row::new(&record, &chooser.opened.container)?;
+            let row = Row::new(&record, &chooser.opened.container);
             page.add(&row, (bucket.0, record.docno))?;
         }
     }

@@ -196,7 +196,7 @@ impl Strand<'_> {
             if self.is_meant(&entry) {
                 let Within { opened, program, steps } = self.within;
                 let Some(record) = self.load(&[entry.docno])?.pop() else { break };
-                let row = Row::new(&record, &opened.container)?;
+                let row = Row::new(&record, &opened.container);
                 let key = program.sort_key(&row, steps)?;
                 let falls = program.order().first().is_some_and(OrderKey::descends);
                 let tie = if falls { !entry.docno } else { entry.docno };

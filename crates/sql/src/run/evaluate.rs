@@ -4,7 +4,7 @@
 //! gives undefined, and a filter keeps a row only for exactly `true`.
 
 use std::borrow::Cow;
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::cmp::Ordering;
 use std::collections::HashSet;
 
@@ -14,7 +14,7 @@ use dayfly_model::value::{Value, order, read};
 use super::Item;
 use super::aggregate::GroupValues;
 use super::budget::{Run, refused, too_large};
-use super::extract::{ComputedField, Fields, damaged};
+use super::extract::{ComputedField, Fields, check, damaged, utf8};
 use super::operators::{and, binary, compared, unary};
 use super::program::Code;
 use crate::functions::{Body, Like, size};
@@ -28,6 +28,8 @@ pub(super) struct Loaded<'a> {
     pub(super) fields: Vec<Value>,
     pub(super) item: &'a dyn Item,
     whole: OnceCell<Value>,
+    /// Whether a part of its text was read, and what is behind that was not.
+    is_partly_read: Cell<bool>,
 }
 
 impl<'a> Loaded<'a> {
@@ -40,7 +42,8 @@ impl<'a> Loaded<'a> {
 
     /// The same without those that are computed.
     pub(super) fn stored(fields: &Fields, item: &'a dyn Item) -> Result<Self> {
-        Ok(Loaded { fields: fields.read(item)?, item, whole: OnceCell::new() })
+        let is_partly_read = Cell::new(fields.reads_text());
+        Ok(Loaded { fields: fields.read(item)?, item, whole: OnceCell::new(), is_partly_read })
     }
 
     /// Adds the fields of a computed property.
@@ -55,14 +58,25 @@ impl<'a> Loaded<'a> {
         i64::try_from(self.item.number()).unwrap_or(i64::MAX)
     }
 
+    /// Writes it as it is. Only here, since most items are read for a filter that refuses
+    /// them, the rest of its text is read.
+    fn write(&self, out: &mut Vec<u8>) -> Result<()> {
+        if self.is_partly_read.take() {
+            check(self.item.text())?;
+        } else {
+            utf8(self.item.text())?;
+        }
+        self.item.render(out);
+        Ok(())
+    }
+
     fn whole(&self) -> Result<&Value> {
         if let Some(known) = self.whole.get() {
             return Ok(known);
         }
         let mut text = Vec::new();
         self.item.render(&mut text);
-        let text = str::from_utf8(&text).map_err(|_| damaged())?;
-        let value = read(text).map_err(|_| damaged())?;
+        let value = read(utf8(&text)?).map_err(|_| damaged())?;
         Ok(self.whole.get_or_init(|| value))
     }
 }
@@ -161,7 +175,7 @@ impl Code {
     /// written.
     pub(super) fn write(&self, scope: &Scope<'_>, out: &mut Vec<u8>) -> Result<bool> {
         match (self, scope.item) {
-            (Code::Whole, Some(loaded)) => loaded.item.render(out),
+            (Code::Whole, Some(loaded)) => loaded.write(out)?,
             (Code::Object(members), _) => write_members(members, scope, out)?,
             _ => {
                 let value = self.eval(scope)?;

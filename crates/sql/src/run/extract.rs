@@ -3,8 +3,8 @@
 //! The paths of a program make a tree. The text is read along that tree; what
 //! no path leads to is read past, and nothing is built for it. Behind the last
 //! property that is wanted, nothing is read: no property comes twice in a stored
-//! text. Only a query that gives items as they are reads all of it first, so that
-//! no damaged text leaves the server.
+//! text. Only an item that is given as it is, after its filter has read a part, is
+//! read as a whole before, so that no damaged text leaves the server.
 //!
 //! A path that starts with a computed property leads into what that is for the item,
 //! which is computed from fields that are read before. To all others it is a field
@@ -14,6 +14,7 @@ use std::fmt;
 
 use dayfly_model::ErrorKind;
 use dayfly_model::value::Value;
+use serde::Deserialize as _;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::program::Code;
@@ -119,15 +120,19 @@ impl Fields {
         self.paths.get(field).map_or(&[], |(_, path)| path.as_slice())
     }
 
+    /// Whether anything is read of an item's text.
+    pub(super) fn reads_text(&self) -> bool {
+        !self.root.is_leaf()
+    }
+
     /// The values at all paths, in their order; those that are computed come later.
     pub(super) fn read(&self, item: &dyn Item) -> dayfly_model::Result<Vec<Value>> {
         let mut found = vec![Value::Undefined; self.paths.len()];
-        if !self.root.is_leaf() {
-            let mut text = serde_json::Deserializer::from_str(item.text());
+        if self.reads_text() {
+            let mut text = serde_json::Deserializer::from_slice(item.text());
             // An item is not nested deeper than it may be.
             text.disable_recursion_limit();
-            let mut top =
-                Top { root: &self.root, found: &mut found, stops: !self.whole, is_enough: false };
+            let mut top = Top { root: &self.root, found: &mut found, is_enough: false };
             if text.deserialize_map(&mut top).is_err() && !top.is_enough {
                 return Err(damaged());
             }
@@ -139,6 +144,18 @@ impl Fields {
         }
         Ok(found)
     }
+}
+
+/// Reads an item as a whole, for nothing but its faults.
+pub(super) fn check(text: &[u8]) -> dayfly_model::Result<()> {
+    let mut text = serde_json::Deserializer::from_str(utf8(text)?);
+    text.disable_recursion_limit();
+    IgnoredAny::deserialize(&mut text).map(drop).map_err(|_| damaged())
+}
+
+/// The text of an item.
+pub(super) fn utf8(text: &[u8]) -> dayfly_model::Result<&str> {
+    str::from_utf8(text).map_err(|_| damaged())
 }
 
 /// An item's text was valid when it was stored.
@@ -191,9 +208,7 @@ fn child<'n, K: PartialEq + Clone>(children: &'n mut Vec<(K, Node)>, key: &K) ->
 struct Top<'l> {
     root: &'l Node,
     found: &'l mut [Value],
-    /// Whether it ends when everything is found.
-    stops: bool,
-    /// Whether it did: it can only fail to end early.
+    /// Whether everything is found: it can only fail to end early.
     is_enough: bool,
 }
 
@@ -207,7 +222,7 @@ impl<'de> Visitor<'de> for &mut Top<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         let names = &self.root.names;
         let mut left = names.len();
-        while left > 0 || !self.stops {
+        while left > 0 {
             match map.next_key_seed(Named(names))? {
                 Some(Some(node)) => {
                     map.next_value_seed(Look { node, found: self.found })?;
@@ -236,14 +251,14 @@ impl<'de> DeserializeSeed<'de> for Look<'_> {
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
         match self.node.field {
             Some(field) if self.node.is_leaf() => {
-                let value = serde::Deserialize::deserialize(deserializer)?;
+                let value = Value::deserialize(deserializer)?;
                 if let Some(slot) = self.found.get_mut(field) {
                     *slot = value;
                 }
                 Ok(())
             }
             Some(_) => {
-                let value: Value = serde::Deserialize::deserialize(deserializer)?;
+                let value = Value::deserialize(deserializer)?;
                 self.node.take(&value, self.found);
                 Ok(())
             }

@@ -18,8 +18,8 @@ struct Document {
 }
 
 impl Item for Document {
-    fn text(&self) -> &str {
-        &self.text
+    fn text(&self) -> &[u8] {
+        self.text.as_bytes()
     }
 
     fn system(&self, name: &str) -> Value {
@@ -633,7 +633,7 @@ fn too_much_is_refused() {
     assert!(error.message.contains("too much memory"), "{error}");
 }
 
-/// What is given as it is, is read first; of all else only what is wanted.
+/// What is given as it is, is read as a whole; of all else only what is wanted.
 #[test]
 fn an_item_is_read_as_far_as_it_is_wanted() {
     const TEXT: &str = r#"{"id":"1","a":{"b":1,"c":[2,3]},"d":4,"e":5}"#;
@@ -649,6 +649,7 @@ fn an_item_is_read_as_far_as_it_is_wanted() {
         ("SELECT VALUE c.id FROM c WHERE NOT IS_DEFINED(c.f)", "5}"),
         ("SELECT VALUE c[0] ?? 7 FROM c", "{"),
         ("SELECT * FROM c WHERE c.id = '1'", "5}"),
+        ("SELECT VALUE c FROM c JOIN x IN c.a.c WHERE x = 3", "5}"),
         ("SELECT c, c.id FROM c", "5}"),
     ] {
         let program = program(query, json!([])).unwrap();
@@ -663,4 +664,11 @@ fn an_item_is_read_as_far_as_it_is_wanted() {
         assert_eq!(read(&TEXT[..end]).unwrap(), expected, "{query}");
         assert!(read(&TEXT[..end - 1]).is_err(), "{query}");
     }
+}
+
+#[test]
+fn an_item_that_is_refused_is_not_read_to_its_end() {
+    let program = program("SELECT * FROM c WHERE c.id = '2'", json!([])).unwrap();
+    let text = r#"{"id":"1","a":"#.to_owned();
+    assert!(page(&program, &[Document { text, number: 0 }], 10, None).unwrap().0.is_empty());
 }

@@ -69,8 +69,8 @@ impl fmt::Debug for Values {
 struct Text<'t>(&'t str);
 
 impl Item for Text<'_> {
-    fn text(&self) -> &str {
-        self.0
+    fn text(&self) -> &[u8] {
+        self.0.as_bytes()
     }
 
     fn system(&self, _: &str) -> Value {
