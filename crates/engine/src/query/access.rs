@@ -155,8 +155,9 @@ pub(super) struct ItemWalk<'a> {
     /// From which number on.
     next: u64,
     tried: Tried,
-    /// About how many items are still asked for.
+    /// About how many items were asked for, and how many came.
     wanted: usize,
+    given: usize,
     /// What was looked at in sources that are done.
     looked: Looked,
     /// The number with which the page before ended.
@@ -186,6 +187,7 @@ impl<'a> ItemWalk<'a> {
             next: 0,
             tried: Tried::Nothing,
             wanted,
+            given: 0,
             looked: Looked::default(),
             resumes: None,
         };
@@ -215,15 +217,18 @@ impl<'a> ItemWalk<'a> {
             if let Some(record) = source.pop() {
                 let (docno, tried) = (record.docno, self.tried);
                 self.next = docno + 1;
-                self.wanted = self.wanted.saturating_sub(1);
+                self.given += 1;
                 let resumed = self.resumes.take().is_none_or(|resumes| resumes == docno);
                 let at = Position::Item { range, mark, docno, tried };
                 return Ok(Some(Found { record, bucket, rank: Some(rank), at, resumed }));
             }
+            // Whoever wants more than were asked for refuses some: then as many again as
+            // came beyond that are read at once.
+            let ahead = self.wanted.abs_diff(self.given);
             if source.is_tired() {
                 self.close();
                 self.source = Some(self.list()?);
-            } else if !source.fetch(self.within, bucket, self.next, self.wanted)? {
+            } else if !source.fetch(self.within, bucket, self.next, ahead)? {
                 self.close();
                 self.segments.pop_front();
                 self.next = 0;
