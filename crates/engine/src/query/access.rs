@@ -210,6 +210,7 @@ impl<'a> ItemWalk<'a> {
     fn next(&mut self) -> Result<Option<Found>> {
         while let Some(segment) = self.segments.front() {
             let Segment { range, rank, mark, bucket, .. } = *segment;
+            let ahead = self.ahead();
             let Some(source) = &mut self.source else {
                 self.source = Some(self.open()?);
                 continue;
@@ -222,9 +223,6 @@ impl<'a> ItemWalk<'a> {
                 let at = Position::Item { range, mark, docno, tried };
                 return Ok(Some(Found { record, bucket, rank: Some(rank), at, resumed }));
             }
-            // Whoever wants more than were asked for refuses some: then as many again as
-            // came beyond that are read at once.
-            let ahead = self.wanted.abs_diff(self.given);
             if source.is_tired() {
                 self.close();
                 self.source = Some(self.list()?);
@@ -235,6 +233,15 @@ impl<'a> ItemWalk<'a> {
             }
         }
         Ok(None)
+    }
+
+    /// How many items are worth to be read at once. Whoever wants more than were asked for
+    /// refuses some: then it is as many again as came beyond that.
+    fn ahead(&self) -> usize {
+        match self.wanted.checked_sub(self.given) {
+            Some(left) => left,
+            None => (self.given - self.wanted).min(READ_MAX),
+        }
     }
 
     /// Is done with a source.
