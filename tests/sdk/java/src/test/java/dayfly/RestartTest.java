@@ -6,8 +6,10 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeoutException;
 import java.util.stream.IntStream;
 
 import com.azure.cosmos.CosmosAsyncContainer;
@@ -21,6 +23,8 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import reactor.core.publisher.Flux;
+import reactor.core.publisher.Mono;
+import reactor.util.retry.Retry;
 
 /** A server that is killed and comes back at its address, and clients that go on. */
 class RestartTest extends OverHttpAndHttps {
@@ -53,7 +57,11 @@ class RestartTest extends OverHttpAndHttps {
         }
     }
 
-    /** Whoever reads meanwhile waits, and gets what is there. */
+    /**
+     * Whoever reads meanwhile waits, and gets what is there. But a request that the SDK has
+     * given to a connection which closes before it was sent never ends, by itself: 4.81.0
+     * does not look for it again. So what takes too long is asked again.
+     */
     @Test
     void readsOnTheirWayAreRepeated(@TempDir Path folder) throws InterruptedException {
         if (!station.way.isDirect()) return;
@@ -67,7 +75,9 @@ class RestartTest extends OverHttpAndHttps {
             var begun = new CountDownLatch(500);
             int many = 4000;
             var reads = Flux.range(0, many)
-                    .flatMap(n -> container.readItem("i" + n % 20, key("p" + n % 20), ObjectNode.class)
+                    .flatMap(n -> Mono.defer(() -> container.readItem("i" + n % 20, key("p" + n % 20), ObjectNode.class))
+                            .timeout(Duration.ofSeconds(30))
+                            .retryWhen(Retry.max(2).filter(error -> error instanceof TimeoutException))
                             .doOnSuccess(read -> begun.countDown()), 16)
                     .count().toFuture();
             begun.await();
