@@ -107,12 +107,15 @@ struct Ways {
 impl Ways {
     fn open(server: &Server) -> Result<Ways> {
         let config = trust(server)?;
-        Ok(Ways {
-            direct: Channel::for_load(server.address, &config)?,
-            encrypted: Kept::encrypted(server.address, IN_FLIGHT, &config)?,
-            clear: Kept::in_clear(server.address, IN_FLIGHT)?,
-            rid: container_rid(server)?,
-        })
+        let mut encrypted = Kept::encrypted(server.address, IN_FLIGHT, &config)?;
+        let mut clear = Kept::in_clear(server.address, IN_FLIGHT)?;
+        // Who has asked once may say nothing for long; before that a server is not so patient.
+        let request = read_request(&Signer::new()?, 0);
+        let (once, again) = (Until::Sent(IN_FLIGHT as u64), request.clone());
+        encrypted.run(once, move |buffer| buffer.extend_from_slice(&request))?;
+        clear.run(once, move |buffer| buffer.extend_from_slice(&again))?;
+        let direct = Channel::for_load(server.address, &config)?;
+        Ok(Ways { direct, encrypted, clear, rid: container_rid(server)? })
     }
 }
 
