@@ -76,8 +76,8 @@ class RestartTest extends OverHttpAndHttps {
             int many = 4000;
             var reads = Flux.range(0, many)
                     .flatMap(n -> Mono.defer(() -> container.readItem("i" + n % 20, key("p" + n % 20), ObjectNode.class))
-                            .timeout(Duration.ofSeconds(30))
-                            .retryWhen(Retry.max(2).filter(error -> error instanceof TimeoutException))
+                            .timeout(Duration.ofSeconds(10))
+                            .retryWhen(Retry.max(5).filter(error -> error instanceof TimeoutException))
                             .doOnSuccess(read -> begun.countDown()), 16)
                     .count().toFuture();
             begun.await();
