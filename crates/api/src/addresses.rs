@@ -26,7 +26,7 @@ const NOT_IN_PATHS: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-');
 
 /// What is asked for.
 #[derive(Debug)]
-pub(crate) struct Wanted {
+pub(crate) struct Sought {
     /// The container, by RIDs; without one it is about databases and what else is in none.
     pub(crate) container: Option<ContainerScope>,
     /// The ids of its ranges; none for all.
@@ -54,7 +54,7 @@ pub(crate) fn check(query: &str, is_offered: bool) -> Result<()> {
 }
 
 /// Reads what is asked for.
-pub(crate) fn read(query: &str) -> Result<Wanted> {
+pub(crate) fn read(query: &str) -> Result<Sought> {
     let unknown = || Error::new(ErrorKind::NotFound, route::UNKNOWN_PATH);
     let resolve = parameter(query, "$resolveFor").ok_or_else(|| {
         Error::bad_request("The parameter '$resolveFor' is missing; addresses are of something.")
@@ -71,7 +71,7 @@ pub(crate) fn read(query: &str) -> Result<Wanted> {
     };
     let ranges = parameter(query, "$partitionKeyRangeIds").unwrap_or_default();
     let ranges = ranges.split(',').map(str::trim).filter(|range| !range.is_empty());
-    Ok(Wanted { container, ranges: ranges.map(str::to_owned).collect() })
+    Ok(Sought { container, ranges: ranges.map(str::to_owned).collect() })
 }
 
 /// The host and port at which a client that came by `host` finds what it asks for. All of
@@ -94,7 +94,7 @@ pub(crate) fn of_master(home: &str) -> Value {
 
 /// The addresses of the ranges of a container that are asked for. Those that there are
 /// not are left out: the client looks for the ranges again then.
-pub(crate) fn of_ranges(home: &str, wanted: &Wanted, rid: &str, ranges: &[Arc<str>]) -> Value {
+pub(crate) fn of_ranges(home: &str, wanted: &Sought, rid: &str, ranges: &[Arc<str>]) -> Value {
     let is_wanted = |range: &&Arc<str>| {
         wanted.ranges.is_empty() || wanted.ranges.iter().any(|id| **id == ***range)
     };

@@ -29,8 +29,8 @@ use uuid::Uuid;
 
 pub(crate) use self::answer::Fixed;
 pub use self::answer::Framed;
-use self::answer::Sent;
-use self::asked::Asked;
+use self::answer::ReturnTo;
+use self::asked::AskedFrame;
 use self::frame::Head;
 pub use self::frame::{
     Client, FIXED_BYTES, FRAME_HEAD_BYTES_MAX, GREETING_SIGN_BYTES, head_bytes, is_greeting,
@@ -43,14 +43,14 @@ use crate::told::Exchange;
 use crate::{Api, Cancel, instant, route};
 
 /// A request that came as a frame, before its body.
-pub struct Call {
-    asked: Asked,
+pub struct FrameCall {
+    asked: AskedFrame,
     /// Who signed it, unless nobody did.
     caller: Result<Caller>,
     started: Instant,
 }
 
-impl Call {
+impl FrameCall {
     /// Whether a body follows.
     pub fn has_body(&self) -> bool {
         self.asked.has_body
@@ -62,8 +62,8 @@ impl Call {
     }
 
     /// The same request, refused.
-    pub fn refused(self, error: Error) -> Call {
-        Call { caller: self.caller.and(Err(error)), ..self }
+    pub fn refused(self, error: Error) -> FrameCall {
+        FrameCall { caller: self.caller.and(Err(error)), ..self }
     }
 
     /// Where its answer goes.
@@ -89,7 +89,7 @@ pub enum Begun {
 
 /// A request whose answer has not come yet.
 pub struct Later {
-    asked: Asked,
+    asked: AskedFrame,
     about: About,
     started: Instant,
     pending: Pending,
@@ -98,21 +98,21 @@ pub struct Later {
 impl Api {
     /// Reads the head of a frame, and sees who signed it: memory is kept only for the body
     /// of somebody who has a key.
-    pub fn call(&self, head: Bytes, client: &Client) -> Result<Call, Malformed> {
+    pub fn call(&self, head: Bytes, client: &Client) -> Result<FrameCall, Malformed> {
         let started = instant();
-        let asked = Asked::read(Head::read(head)?, client)?;
+        let asked = AskedFrame::read(Head::read(head)?, client)?;
         let caller = self.frame_signer(&asked);
-        Ok(Call { asked, caller, started })
+        Ok(FrameCall { asked, caller, started })
     }
 
-    fn frame_signer(&self, asked: &Asked) -> Result<Caller> {
+    fn frame_signer(&self, asked: &AskedFrame) -> Result<Caller> {
         let segments = asked.segments()?;
         self.verify(asked.verb(), SignedPath { raw: None, segments: &segments }, asked)
     }
 
     /// Begins with a request. Never fails: a failure is an answer too.
-    pub fn begin(&self, call: Call, body: &Bytes, cancel: Cancel) -> Begun {
-        let Call { asked, caller, started } = call;
+    pub fn begin(&self, call: FrameCall, body: &Bytes, cancel: Cancel) -> Begun {
+        let FrameCall { asked, caller, started } = call;
         let mut about = About::default();
         let answer = caller.and_then(|caller| {
             let request = Request { verb: asked.verb(), options: &asked, body };
@@ -147,7 +147,7 @@ impl Api {
         )
     }
 
-    fn frame(&self, asked: &Asked, about: About, started: Instant, reply: Reply) -> Framed {
+    fn frame(&self, asked: &AskedFrame, about: About, started: Instant, reply: Reply) -> Framed {
         let mut path = String::with_capacity(64);
         for segment in asked.segments().unwrap_or_default() {
             path.push('/');
@@ -182,7 +182,7 @@ impl Api {
             took,
             number: self.number.fetch_add(1, Ordering::Relaxed),
         };
-        let sent = Sent { sender, only_head: verb == "HEAD", exchange };
+        let sent = ReturnTo { sender, only_head: verb == "HEAD", exchange };
         answer::respond(reply, sent, &self.fixed)
     }
 }

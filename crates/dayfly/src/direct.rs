@@ -30,7 +30,7 @@ use tokio::time::timeout;
 
 use crate::answers::Outgoing;
 use crate::house::Guest;
-use crate::inbox::{Arrived, Bodies, End, Inbox};
+use crate::inbox::{Arrived, Bodies, Inbox, InboxEnd};
 use crate::limits::REQUESTS_MAX;
 use crate::progress::Phase;
 use crate::request::{Counted, caught, failed, until_late};
@@ -49,7 +49,7 @@ where
     S: AsyncRead + AsyncWrite + Records + Unpin + Send + 'static,
 {
     guest.speaks(Protocol::Direct);
-    let mut line = Line {
+    let mut line = Conversation {
         inbox: Inbox::default(),
         working: FuturesUnordered::new(),
         outbox: Outbox::default(),
@@ -79,7 +79,7 @@ where
 type Work = Pin<Box<dyn Future<Output = Framed> + Send>>;
 
 /// The requests of one connection.
-struct Line {
+struct Conversation {
     inbox: Inbox,
     working: FuturesUnordered<Work>,
     outbox: Outbox,
@@ -88,7 +88,7 @@ struct Line {
     visit: Arc<Visit>,
 }
 
-impl Line {
+impl Conversation {
     /// Goes on as far as it goes. Ready when the connection is at its end.
     fn poll<S>(&mut self, stream: &mut S, cx: &mut Context<'_>) -> Poll<()>
     where
@@ -100,8 +100,8 @@ impl Line {
                 match self.inbox.poll(stream, &self.visit, cx) {
                     Poll::Pending => break,
                     Poll::Ready(Ok(arrived)) => self.begin(arrived),
-                    Poll::Ready(Err(End::Closed)) => return Poll::Ready(()),
-                    Poll::Ready(Err(End::Senseless)) => {
+                    Poll::Ready(Err(InboxEnd::Closed)) => return Poll::Ready(()),
+                    Poll::Ready(Err(InboxEnd::Senseless)) => {
                         tracing::debug!("a frame made no sense; its connection is closed");
                         self.is_ending = true;
                     }

@@ -13,7 +13,7 @@ use std::sync::atomic::AtomicUsize;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf as _, Bytes, BytesMut};
-use dayfly_api::direct::{Call, Client, FIXED_BYTES, Malformed, head_bytes};
+use dayfly_api::direct::{Client, FIXED_BYTES, FrameCall, Malformed, head_bytes};
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::time::Instant;
 
@@ -33,21 +33,21 @@ pub(crate) enum Arrived {
     /// A client, and what it is answered.
     Greeting(Vec<u8>),
     /// A request, with its body and what that takes of what all bodies may.
-    Request(Box<Call>, Bytes, Counted<Bodies>),
+    Request(Box<FrameCall>, Bytes, Counted<Bodies>),
 }
 
 /// Why nothing more comes in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum InboxEnd {
     /// The client has closed the connection, or is not to be waited for.
     Closed,
     /// What comes cannot be read.
     Senseless,
 }
 
-impl From<Malformed> for End {
+impl From<Malformed> for InboxEnd {
     fn from(_: Malformed) -> Self {
-        End::Senseless
+        InboxEnd::Senseless
     }
 }
 
@@ -69,9 +69,9 @@ enum Next {
     #[default]
     Head,
     /// The length of a body, and the body.
-    BodyOf(Box<Call>),
+    BodyOf(Box<FrameCall>),
     Body {
-        call: Box<Call>,
+        call: Box<FrameCall>,
         body: BytesMut,
         missing: usize,
         counted: Counted<Bodies>,
@@ -101,7 +101,7 @@ impl Inbox {
         stream: &mut S,
         visit: &Arc<Visit>,
         cx: &mut Context<'_>,
-    ) -> Poll<Result<Arrived, End>>
+    ) -> Poll<Result<Arrived, InboxEnd>>
     where
         S: AsyncRead + Unpin,
     {
@@ -110,7 +110,7 @@ impl Inbox {
                 return Poll::Ready(Ok(arrived));
             }
             if ready!(self.poll_read(stream, cx)).is_err() {
-                return Poll::Ready(Err(End::Closed));
+                return Poll::Ready(Err(InboxEnd::Closed));
             }
         }
     }
@@ -136,7 +136,7 @@ impl Inbox {
     }
 
     /// What is there whole.
-    fn take(&mut self, visit: &Arc<Visit>) -> Result<Option<Arrived>, End> {
+    fn take(&mut self, visit: &Arc<Visit>) -> Result<Option<Arrived>, InboxEnd> {
         loop {
             match std::mem::take(&mut self.next) {
                 Next::Head => {
@@ -172,7 +172,7 @@ impl Inbox {
                     }
                     self.next = Next::Body { call, body, missing, counted, since };
                     let is_late = since.elapsed() > visit.limits().body_timeout();
-                    return if is_late { Err(End::Closed) } else { Ok(None) };
+                    return if is_late { Err(InboxEnd::Closed) } else { Ok(None) };
                 }
                 Next::Nothing { missing } => {
                     let dropped = missing.min(self.read.len());
@@ -187,7 +187,7 @@ impl Inbox {
     }
 
     /// A whole head of a frame.
-    fn head(&mut self) -> Result<Option<Bytes>, End> {
+    fn head(&mut self) -> Result<Option<Bytes>, InboxEnd> {
         let Some(first) = self.read.first_chunk() else { return Ok(None) };
         let bytes = head_bytes(*first)?;
         if self.read.len() < bytes {
@@ -205,10 +205,10 @@ impl Inbox {
     /// Begins with the body of a request; one that is there already comes without a copy.
     fn begin_body(
         &mut self,
-        call: Box<Call>,
+        call: Box<FrameCall>,
         length: usize,
         visit: &Arc<Visit>,
-    ) -> Result<Option<Arrived>, End> {
+    ) -> Result<Option<Arrived>, InboxEnd> {
         let mut counted = Counted::none(Bodies(Arc::clone(visit)));
         let is_here = self.read.len() >= length;
         let room = match length {
@@ -223,7 +223,7 @@ impl Inbox {
         };
         if call.is_refused() {
             if length > LINGER_BYTES_MAX {
-                return Err(End::Senseless);
+                return Err(InboxEnd::Senseless);
             }
             self.next = Next::Nothing { missing: length };
             return Ok(Some(Arrived::Request(call, Bytes::new(), counted)));

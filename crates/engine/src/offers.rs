@@ -71,7 +71,7 @@ impl Offer {
     }
 
     /// What it can not go below.
-    fn floor(&self, load: Load) -> Floor {
+    fn floor(&self, load: OfferLoad) -> Floor {
         let gigabytes = load.live_bytes.div_ceil(GIGABYTE);
         Floor {
             ever: self.ever(),
@@ -144,7 +144,7 @@ pub(crate) fn read(snapshot: &dyn Snapshot, rid: &str) -> Result<Reply> {
     Ok(shown(&offer, load, catalog::now(snapshot), CHARGE_LOOK_RU))
 }
 
-fn shown(offer: &Offer, load: Load, now: Timestamp, charge_ru: f64) -> Reply {
+fn shown(offer: &Offer, load: OfferLoad, now: Timestamp, charge_ru: f64) -> Reply {
     let throughput = Throughput::of_content(&offer.content);
     let success = Success {
         etag: Some(offer.etag()),
@@ -213,15 +213,15 @@ fn check_body(offer: &Offer, body: &Value) -> Result<()> {
 
 /// What an offer is for.
 #[derive(Clone, Copy, Debug, Default)]
-struct Load {
+struct OfferLoad {
     live_bytes: u64,
     /// How many containers share it.
     sharing: u32,
 }
 
 /// What the offer of a database or container is for: the containers that have no other.
-fn load_of(snapshot: &dyn Snapshot, rid: &str) -> Result<Load> {
-    let mut load = Load::default();
+fn load_of(snapshot: &dyn Snapshot, rid: &str) -> Result<OfferLoad> {
+    let mut load = OfferLoad::default();
     if let Some(container) = ContainerRid::parse(rid) {
         let name = keys::container_name(container.database, container.container);
         let name = CatalogView::get(snapshot, &name).map_err(storage_failed)?;

@@ -20,7 +20,7 @@ pub struct Framed {
 }
 
 /// What an answer needs to know of its request, beside what is told in any protocol.
-pub(super) struct Sent<'a> {
+pub(super) struct ReturnTo<'a> {
     pub(super) sender: Sender,
     /// Whether only the head of an answer is wanted.
     pub(super) only_head: bool,
@@ -40,9 +40,9 @@ impl Fixed {
 }
 
 /// Turns a reply into a frame.
-pub(super) fn respond(reply: Reply, sent: Sent<'_>, fixed: &Fixed) -> Framed {
+pub(super) fn respond(reply: Reply, sent: ReturnTo<'_>, fixed: &Fixed) -> Framed {
     let is_in_container = reply.place.is_some();
-    let mut out = Tokens { writer: frame::begin(0, sent.sender.activity), lsn: None };
+    let mut out = TokenOut { writer: frame::begin(0, sent.sender.activity), lsn: None };
     let payload_present = out.writer.0.len() + 3;
     out.writer.byte(0x0000, 0);
     out.writer.ulong(0x0035, sent.sender.transport_id);
@@ -75,13 +75,13 @@ fn set(bytes: &mut [u8], place: usize, byte: u8) {
 }
 
 /// Where the figures of an answer become tokens.
-struct Tokens {
+struct TokenOut {
     writer: Writer,
     /// The last commit that the answer knows.
     lsn: Option<u64>,
 }
 
-impl Out for Tokens {
+impl Out for TokenOut {
     fn put(&mut self, figure: Figure, told: Told) {
         let writer = &mut self.writer;
         match (figure, told) {

@@ -134,7 +134,7 @@ impl Sort {
 
 /// A request that came as a frame.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct AskedFrame {
     head: Head,
     /// The version of the API that its client greeted with.
     version: String,
@@ -145,13 +145,13 @@ pub(super) struct Asked {
     pub(super) transport_id: u32,
 }
 
-impl Asked {
+impl AskedFrame {
     /// Takes a head apart. One that does not say whether a body follows, or by which
     /// number it is answered, ends the connection.
-    pub(super) fn read(head: Head, client: &Client) -> Result<Asked, Malformed> {
+    pub(super) fn read(head: Head, client: &Client) -> Result<AskedFrame, Malformed> {
         let has_body = head.tokens.number(id::PAYLOAD_PRESENT).ok_or(Malformed)? != 0;
         let transport_id = head.tokens.number(id::TRANSPORT_ID).ok_or(Malformed)?;
-        Ok(Asked {
+        Ok(AskedFrame {
             version: client.version.clone(),
             verb: Verb::of(head.operation),
             sort: Sort::of(head.resource),
@@ -291,7 +291,7 @@ enum Reading {
     Words(&'static [&'static str]),
 }
 
-impl Options for Asked {
+impl Options for AskedFrame {
     fn text(&self, option: Opt) -> Result<Option<Cow<'_, str>>> {
         let by_operation = match option {
             Opt::IsUpsert => self.verb == Some(Verb::Upsert),

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use dayfly_model::ErrorKind;
 use proptest::prelude::*;
 
-use super::asked::Asked;
+use super::asked::AskedFrame;
 use super::frame::{Client, Head, head_bytes, is_greeting};
 use super::token::{Form, Forms, Malformed, Tokens, Writer};
 use crate::options::{Opt, Options};
@@ -41,12 +41,12 @@ fn head(resource: u16, operation: u16, fill: impl FnOnce(&mut Writer)) -> Bytes 
     finished(head)
 }
 
-fn asked(resource: u16, operation: u16, fill: impl FnOnce(&mut Writer)) -> Asked {
+fn asked(resource: u16, operation: u16, fill: impl FnOnce(&mut Writer)) -> AskedFrame {
     let head = Head::read(head(resource, operation, fill)).unwrap();
-    Asked::read(head, &client()).unwrap()
+    AskedFrame::read(head, &client()).unwrap()
 }
 
-fn path(asked: &Asked) -> Result<String, ErrorKind> {
+fn path(asked: &AskedFrame) -> Result<String, ErrorKind> {
     asked.segments().map(|segments| segments.join("/")).map_err(|error| error.kind)
 }
 
@@ -122,7 +122,7 @@ fn tokens_say_what_headers_say() {
         writer.byte(0x00BF, 2);
     };
     let (read, write) = (asked(3, 0x0003, tokens), asked(3, 0x0013, tokens));
-    let text = |asked: &Asked, option| asked.text(option).unwrap().map(Cow::into_owned);
+    let text = |asked: &AskedFrame, option| asked.text(option).unwrap().map(Cow::into_owned);
     for (option, of_read, of_write) in [
         (Opt::MaxItemCount, Some("-1"), Some("-1")),
         (Opt::IfMatch, None, Some("\"e\"")),
@@ -170,7 +170,7 @@ fn what_makes_no_sense_is_not_read() {
     let mut bare = Writer(vec![0; 24]);
     bare.byte(0x0002, 0);
     let head = Head::read(finished(bare)).unwrap();
-    assert!(Asked::read(head, &client()).is_err());
+    assert!(AskedFrame::read(head, &client()).is_err());
     for (length, is_good) in
         [(0, false), (23, false), (24, true), (256 << 10, true), ((256 << 10) + 1, false)]
     {
@@ -206,7 +206,7 @@ proptest! {
             }
         });
         if let Ok(head) = Head::read(bytes)
-            && let Ok(asked) = Asked::read(head, &client())
+            && let Ok(asked) = AskedFrame::read(head, &client())
         {
             let _ = (asked.segments(), asked.verb(), asked.is_query());
             let _ = (asked.cached_rid(), asked.second_rid());
