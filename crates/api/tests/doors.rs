@@ -1,8 +1,10 @@
 //! One history by two doors: random requests, each sent to one server over HTTP and to
 //! another as a frame of direct mode, while time passes, items expire and are purged and the
-//! default changes. The answers are the same, to the byte and to the figure; so what the
-//! histories of the engine prove of time to live holds in direct mode.
+//! default changes. The answers are the same, to the byte and to the figure, and both are
+//! those of a model that knows only "once dead, dead for ever".
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test")]
+
+use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use http::Response;
@@ -56,20 +58,56 @@ fn next() -> impl Strategy<Value = Next> {
     ]
 }
 
-/// Both servers, and when it is.
+/// What the model knows of an item that was written: when, and its `ttl`.
+#[derive(Clone, Copy, Debug)]
+struct Written {
+    at: u64,
+    ttl: Option<i32>,
+}
+
+/// The items that are alive, by id and key; and the default.
+#[derive(Default)]
+struct Model {
+    alive: BTreeMap<(u8, u8), Written>,
+    default: Option<i32>,
+}
+
+impl Model {
+    /// What has died by now is gone, whatever the default becomes.
+    fn bury(&mut self, now: u64) {
+        let Some(default) = self.default else { return };
+        self.alive.retain(|_, written| match written.ttl.unwrap_or(default) {
+            -1 => true,
+            life => now < written.at + u64::try_from(life).unwrap(),
+        });
+    }
+
+    fn write(&mut self, id: u8, key: u8, at: u64, ttl: Option<i32>) {
+        self.alive.insert((id, key), Written { at, ttl });
+    }
+
+    /// How many there are, of one partition or of all.
+    fn count(&self, key: Option<u8>) -> usize {
+        self.alive.keys().filter(|(_, of)| key.is_none_or(|key| key == *of)).count()
+    }
+}
+
+/// Both servers, when it is, and what should be in them.
 struct Twins {
     http: Server,
     direct: Server,
     second: u64,
+    model: Model,
 }
 
 impl Twins {
     fn new() -> Twins {
         let server = |engine| Server::new(engine, Mode::default());
-        let twins = Twins {
+        let mut twins = Twins {
             http: server(Engine::Memory { slices: 1 }),
             direct: server(Engine::Frames),
             second: 1000,
+            model: Model::default(),
         };
         twins.pass(0);
         twins.ask("POST", "/dbs", &[], &json!({"id": "d"}));
@@ -77,18 +115,22 @@ impl Twins {
         twins
     }
 
-    fn pass(&self, seconds: u64) {
+    fn pass(&mut self, seconds: u64) {
+        self.second += seconds;
         for server in [&self.http, &self.direct] {
-            server.clock(self.second + seconds);
+            server.clock(self.second);
         }
+        self.model.bury(self.second);
     }
 
-    fn define(&self, verb: &str, path: &str, ttl: Option<i32>) {
+    fn define(&mut self, verb: &str, path: &str, ttl: Option<i32>) {
         let mut definition = json!({"id": "c", "partitionKey": {"paths": ["/pk"]}});
         if let Some(ttl) = ttl {
             definition["defaultTtl"] = ttl.into();
         }
         self.ask(verb, path, &[], &definition);
+        self.model.default = ttl;
+        self.model.bury(self.second);
     }
 
     /// Asks both, and compares. Returns the answer.
@@ -109,12 +151,14 @@ impl Twins {
         framed
     }
 
-    /// Asks for all pages.
-    fn pages(&self, verb: &str, headers: &[(&str, String)], body: &Value) {
-        let mut headers = headers.to_vec();
+    /// Asks for all pages. Returns how many items they have.
+    fn pages(&self, verb: &str, headers: &[(&str, String)], body: &Value) -> usize {
+        let (mut headers, mut count) = (headers.to_vec(), 0);
         loop {
             let page = self.ask(verb, ITEMS, &headers, body);
-            let Some(token) = page.headers().get("x-ms-continuation") else { break };
+            let found: Value = serde_json::from_slice(page.body()).unwrap();
+            count += found["Documents"].as_array().unwrap().len();
+            let Some(token) = page.headers().get("x-ms-continuation") else { return count };
             headers.retain(|(name, _)| *name != "x-ms-continuation");
             headers.push(("x-ms-continuation", token.to_str().unwrap().to_owned()));
         }
@@ -124,54 +168,97 @@ impl Twins {
         let path = |id: &u8| format!("{ITEMS}/{id}");
         let of = |key: &u8| ("x-ms-documentdb-partitionkey", json!([key]).to_string());
         match next {
-            Next::Write(how, id, key, ttl) => {
-                let mut item = json!({"id": id.to_string(), "pk": key, "n": self.second});
-                if let Some(ttl) = ttl {
-                    item["ttl"] = (*ttl).into();
-                }
-                let upsert = ("x-ms-documentdb-is-upsert", "true".to_owned());
-                match *how {
-                    "create" => self.ask("POST", ITEMS, &[of(key)], &item),
-                    "upsert" => self.ask("POST", ITEMS, &[of(key), upsert], &item),
-                    _ => self.ask("PUT", &path(id), &[of(key)], &item),
-                };
+            Next::Write(how, id, key, ttl) => self.write(how, *id, *key, *ttl),
+            Next::Read(id, key) => {
+                let read = self.ask("GET", &path(id), &[of(key)], &Value::Null);
+                self.is_as_alive(&read, *id, *key, 200);
             }
-            Next::Read(id, key) => drop(self.ask("GET", &path(id), &[of(key)], &Value::Null)),
-            Next::Delete(id, key) => drop(self.ask("DELETE", &path(id), &[of(key)], &Value::Null)),
+            Next::Delete(id, key) => {
+                let gone = self.ask("DELETE", &path(id), &[of(key)], &Value::Null);
+                self.is_as_alive(&gone, *id, *key, 204);
+                self.model.alive.remove(&(*id, *key));
+            }
             Next::Patch(id, key, to) => {
                 let change = json!({"operations": [{"op": "set", "path": "/ttl", "value": to}]});
-                self.ask("PATCH", &path(id), &[of(key)], &change);
+                let patched = self.ask("PATCH", &path(id), &[of(key)], &change);
+                self.is_as_alive(&patched, *id, *key, 200);
+                if patched.status() == 200 {
+                    self.model.write(*id, *key, self.second, Some(*to));
+                }
             }
             Next::Query(key, page) => {
                 let query = json!({"query": "SELECT * FROM c WHERE c.n > 0 ORDER BY c.n"});
                 let page = ("x-ms-max-item-count", page.to_string());
                 let kind = ("content-type", "application/query+json".to_owned());
                 let part = key.as_ref().map_or_else(every_range, of);
-                self.pages("POST", &[kind, page, part], &query);
+                let found = self.pages("POST", &[kind, page, part], &query);
+                assert_eq!(found, self.model.count(*key));
             }
             Next::List(key, page) => {
                 let page = ("x-ms-max-item-count", page.to_string());
-                self.pages("GET", &[page, key.as_ref().map_or_else(every_range, of)], &Value::Null);
+                let part = key.as_ref().map_or_else(every_range, of);
+                let found = self.pages("GET", &[page, part], &Value::Null);
+                assert_eq!(found, self.model.count(*key));
             }
-            Next::Batch(a, b, key) => {
-                let create = |id: &u8| {
-                    let item = json!({"id": id.to_string(), "pk": key, "n": self.second});
-                    json!({"operationType": "Create", "resourceBody": item})
-                };
-                let batch = ("x-ms-cosmos-is-batch-request", "true".to_owned());
-                let atomic = ("x-ms-cosmos-batch-atomic", "true".to_owned());
-                self.ask("POST", ITEMS, &[of(key), batch, atomic], &json!([create(a), create(b)]));
-            }
-            Next::Pass(seconds) => {
-                self.pass(*seconds);
-                self.second += seconds;
-            }
+            Next::Batch(first, second, key) => self.batch(*first, *second, *key),
+            Next::Pass(seconds) => self.pass(*seconds),
             Next::Purge => {
                 self.http.purge();
                 self.direct.purge();
             }
             Next::Default(ttl) => self.define("PUT", "/dbs/d/colls/c", *ttl),
         }
+    }
+
+    /// What is done to an item succeeds if it is alive, and there is none else.
+    fn is_as_alive(&self, answer: &Response<Bytes>, id: u8, key: u8, good: u16) {
+        let expected = if self.model.alive.contains_key(&(id, key)) { good } else { 404 };
+        assert_eq!(answer.status(), expected, "{id} {key} at {}", self.second);
+    }
+
+    fn write(&mut self, how: &str, id: u8, key: u8, ttl: Option<i32>) {
+        let mut item = self.item(id, key);
+        if let Some(ttl) = ttl {
+            item["ttl"] = ttl.into();
+        }
+        let of = ("x-ms-documentdb-partitionkey", json!([key]).to_string());
+        let upsert = ("x-ms-documentdb-is-upsert", "true".to_owned());
+        let is_alive = self.model.alive.contains_key(&(id, key));
+        let (answer, expected) = match (how, is_alive) {
+            ("create", true) => (self.ask("POST", ITEMS, &[of], &item), 409),
+            ("create", false) => (self.ask("POST", ITEMS, &[of], &item), 201),
+            ("upsert", true) => (self.ask("POST", ITEMS, &[of, upsert], &item), 200),
+            ("upsert", false) => (self.ask("POST", ITEMS, &[of, upsert], &item), 201),
+            (_, true) => (self.ask("PUT", &format!("{ITEMS}/{id}"), &[of], &item), 200),
+            (_, false) => (self.ask("PUT", &format!("{ITEMS}/{id}"), &[of], &item), 404),
+        };
+        assert_eq!(answer.status(), expected, "{how} {id} {key} at {}", self.second);
+        if expected < 300 {
+            self.model.write(id, key, self.second, ttl);
+        }
+    }
+
+    /// Two creates: both of them, or none.
+    fn batch(&mut self, first: u8, second: u8, key: u8) {
+        let create = |id| json!({"operationType": "Create", "resourceBody": self.item(id, key)});
+        let body = json!([create(first), create(second)]);
+        let headers = [
+            ("x-ms-documentdb-partitionkey", json!([key]).to_string()),
+            ("x-ms-cosmos-is-batch-request", "true".to_owned()),
+            ("x-ms-cosmos-batch-atomic", "true".to_owned()),
+        ];
+        let answer = self.ask("POST", ITEMS, &headers, &body);
+        let is_free = |id| !self.model.alive.contains_key(&(id, key));
+        let is_good = first != second && is_free(first) && is_free(second);
+        assert_eq!(answer.status(), if is_good { 200 } else { 207 });
+        if is_good {
+            self.model.write(first, key, self.second, None);
+            self.model.write(second, key, self.second, None);
+        }
+    }
+
+    fn item(&self, id: u8, key: u8) -> Value {
+        json!({"id": id.to_string(), "pk": key, "n": self.second})
     }
 }
 
