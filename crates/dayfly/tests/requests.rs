@@ -63,13 +63,13 @@ fn every_request_is_a_line_without_secrets() {
     }
     let log = log_of(server);
     let said = [
-        r#"verb="POST" path="/dbs" status=201 substatus=0 charge="#,
-        r#"verb="POST" path="/dbs/d/colls" status=201 "#,
-        r#"verb="POST" path="/dbs/d/colls/c/docs" status=200 "#,
-        r#"verb="GET" path="/dbs/d/colls/c/docs/1/attachments" status=501 "#,
-        r#"verb="GET" path="/nothing" status=404 "#,
-        r#"verb="GET" path="/x" status=400 "#,
-        r#"verb="-" path="-" status=400 "#,
+        r#"verb="POST" path="/dbs" channel="http" status=201 substatus=0 charge="#,
+        r#"verb="POST" path="/dbs/d/colls" channel="http" status=201 "#,
+        r#"verb="POST" path="/dbs/d/colls/c/docs" channel="http" status=200 "#,
+        r#"verb="GET" path="/dbs/d/colls/c/docs/1/attachments" channel="http" status=501 "#,
+        r#"verb="GET" path="/nothing" channel="http" status=404 "#,
+        r#"verb="GET" path="/x" channel="http" status=400 "#,
+        r#"verb="-" path="-" channel="http" status=400 "#,
     ];
     assert_eq!(log.len(), said.len(), "{log:#?}");
     for (line, expected) in log.iter().zip(said) {
@@ -135,16 +135,19 @@ fn the_last_requests_are_a_table() {
         text.lines().map(cells).collect()
     };
     let table = cells(&says(&[]));
-    assert_eq!(table[0], ["time", "status", "ms", "charge", "verb", "path", "activity", "id"]);
-    assert_eq!((&*table[1][1], &table[1][4..6]), ("201", &["POST".into(), "/dbs".into()][..]));
-    assert_eq!((&*table[2][1], &*table[2][5]), ("404", "/dbs/none"));
+    assert_eq!(
+        table[0],
+        ["time", "status", "ms", "charge", "verb", "channel", "path", "activity", "id"]
+    );
+    assert_eq!((&*table[1][1], table[1][4..7].join(" ")), ("201", "POST http /dbs".to_owned()));
+    assert_eq!((&*table[2][1], &*table[2][6]), ("404", "/dbs/none"));
     assert_eq!(table.len(), 3, "{table:?}");
     for filter in [
         &["--status", "4xx"][..],
         &["--verb", "get"],
         &["--path", "none"],
         &["--limit", "1"],
-        &["--activity-id", &table[2][6]],
+        &["--activity-id", &table[2][7]],
     ] {
         assert_eq!(cells(&says(filter))[1..], table[2..], "{filter:?}");
     }

@@ -24,9 +24,10 @@ fn a_started_server_is_alive_and_ready() {
     assert_eq!(server.get("/alive").status, 200);
     assert_eq!(server.get("/ready").status, 200);
     let port = server.port;
-    for (scheme, more) in [("https", "DisableServerCertificateValidation=True;"), ("http", "")] {
+    for scheme in ["https", "http"] {
         let line = format!(
-            "AccountEndpoint={scheme}://localhost:{port}/;AccountKey={WELL_KNOWN_KEY};{more}\n"
+            "AccountEndpoint={scheme}://localhost:{port}/;AccountKey={WELL_KNOWN_KEY};\
+             DisableServerCertificateValidation=True;\n"
         );
         assert!(server.banner.contains(&line), "{}", server.banner);
     }
