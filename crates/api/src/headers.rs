@@ -24,6 +24,8 @@ macro_rules! spelled {
 
 spelled! {
     IncrementalFeed "a-im";
+    ModifiedSince "if-modified-since";
+    FeedFormat "x-ms-cosmos-changefeed-wire-format-version";
     Authorization "authorization";
     PlainDate "date";
     IfMatch "if-match";

@@ -55,6 +55,7 @@ kinds! {
     DeletePartition  "delete_partition";
     ReadItem         "read_item";
     ListItems        "list_items";
+    ReadChanges      "read_changes";
     QueryItems       "query_items";
     /// A query of anything else.
     QueryResources   "query_resources";
@@ -105,6 +106,7 @@ impl Kind {
             Operation::DeletePartition { .. } => Kind::DeletePartition,
             Operation::ReadItem { .. } => Kind::ReadItem,
             Operation::ListItems { .. } => Kind::ListItems,
+            Operation::ReadChanges(_) => Kind::ReadChanges,
             Operation::QueryItems(_) => Kind::QueryItems,
             Operation::PlanQuery(_) => Kind::PlanQuery,
             Operation::QueryFeed(_) => Kind::QueryResources,

@@ -5,16 +5,16 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 use dayfly_engine::operation::{
-    Act, AdviceForm, BatchMode, Condition, ContainerScope, ContainerWishes, Feed, Indexing,
-    Intended, ItemAddress, OfferReplacement, Operation, Page, Part, PlanQuery, QueryFeed,
-    QueryItems, Replacement, Showing, WriteBatch, WriteItem,
+    Act, AdviceForm, BatchMode, ChangesFrom, Condition, ContainerScope, ContainerWishes, Feed,
+    FeedMode, Indexing, Intended, ItemAddress, OfferReplacement, Operation, Page, Part, PlanQuery,
+    QueryFeed, QueryItems, ReadChanges, Replacement, Showing, WriteBatch, WriteItem,
 };
 use dayfly_model::epk::{self, Epk};
 use dayfly_model::json::{self, ObjectText};
 use dayfly_model::partition_key::PartitionKey;
 use dayfly_model::patch::Patch;
 use dayfly_model::throughput::{Migration, Throughput};
-use dayfly_model::{Error, ErrorKind, Result, database};
+use dayfly_model::{Error, ErrorKind, Result, Timestamp, database};
 
 use crate::batch;
 use crate::options::{Opt, Options};
@@ -239,14 +239,63 @@ pub(crate) fn wrong_verb(method: &str) -> Error {
 /// What comes with `A-IM` asks for the change feed, also as a query.
 fn check_feed(request: &Request<'_>) -> Result<()> {
     match request.options.text(Opt::IncrementalFeed)? {
-        Some(_) => Err(Error::not_yet("The change feed")),
+        Some(_) => Err(Error::not_yet("A query of the change feed")),
         None => Ok(()),
     }
 }
 
 fn list_items(request: &Request<'_>, at: ContainerScope) -> Result<Operation> {
-    check_feed(request)?;
+    if let Some(mode) = feed_mode(request)? {
+        return read_changes(request, at, mode);
+    }
     Ok(Operation::ListItems { at, part: part(request)?, page: page(request)? })
+}
+
+/// Which changes are asked for, if any are.
+fn feed_mode(request: &Request<'_>) -> Result<Option<FeedMode>> {
+    let Some(mode) = request.options.owned(Opt::IncrementalFeed)? else { return Ok(None) };
+    let is = |known: &str| mode.trim().eq_ignore_ascii_case(known);
+    match () {
+        () if is("Incremental Feed") => Ok(Some(FeedMode::Latest)),
+        () if is("Full-Fidelity Feed") => Ok(Some(FeedMode::AllVersions)),
+        () => Err(Error::bad_request(format!(
+            "The header '{}' has the value '{mode}', but must be 'Incremental Feed' or \
+             'Full-Fidelity Feed'.",
+            request.options.name(Opt::IncrementalFeed)
+        ))),
+    }
+}
+
+/// A page of the change feed. Its place comes as a condition would: only if it is not the
+/// newest.
+fn read_changes(request: &Request<'_>, at: ContainerScope, mode: FeedMode) -> Result<Operation> {
+    let from = match request.options.owned(Opt::IfNoneMatch)? {
+        None => ChangesFrom::Beginning,
+        Some(place) if place.trim() == "*" => ChangesFrom::Now,
+        Some(place) => ChangesFrom::After(place),
+    };
+    let envelope = request.options.owned(Opt::FeedFormat)?.is_some();
+    Ok(Operation::ReadChanges(ReadChanges {
+        at,
+        part: part(request)?,
+        mode,
+        from,
+        since: since(request)?,
+        limit: page(request)?.limit,
+        envelope,
+    }))
+}
+
+/// From which second on changes are wanted.
+fn since(request: &Request<'_>) -> Result<Option<Timestamp>> {
+    let Some(date) = request.options.owned(Opt::ModifiedSince)? else { return Ok(None) };
+    let since = Timestamp::parse_date_of_any_client(&date).ok_or_else(|| {
+        Error::bad_request(format!(
+            "The header '{}' has the value '{date}', which is no date.",
+            request.options.name(Opt::ModifiedSince)
+        ))
+    });
+    since.map(Some)
 }
 
 fn part(request: &Request<'_>) -> Result<Part> {

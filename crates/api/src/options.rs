@@ -10,8 +10,12 @@ use dayfly_model::{Error, Result};
 /// An option of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Opt {
-    /// Asks for the change feed.
+    /// Asks for the change feed, in one of its modes.
     IncrementalFeed,
+    /// Only what was written in this second or later.
+    ModifiedSince,
+    /// In which form changes are written.
+    FeedFormat,
     /// The signature, or the key.
     Authorization,
     /// When it was signed, for those who cannot set the other one.

@@ -62,6 +62,7 @@ impl Operation {
             | Operation::ListEncryptionKeys { .. }
             | Operation::ReadItem { .. }
             | Operation::ListItems { .. }
+            | Operation::ReadChanges(_)
             | Operation::QueryItems(_)
             | Operation::ExplainQuery(_)
             | Operation::PlanQuery(_)

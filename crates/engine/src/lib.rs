@@ -27,6 +27,7 @@ mod delete_partition;
 mod deleted;
 mod desk;
 mod encryption_keys;
+mod feed;
 pub mod figures;
 mod head;
 mod history;
@@ -393,6 +394,12 @@ impl Switchboard {
                 &at,
                 &part,
                 |opened| list::items(opened, &part, &page),
+            )),
+
+            Operation::ReadChanges(asked) => Answer::ready(self.shared.in_container(
+                &asked.at,
+                &asked.part,
+                |opened| feed::changes(opened, &asked),
             )),
 
             Operation::QueryItems(asked) => self.query(cancel, move |shared, steps| {

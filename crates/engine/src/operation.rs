@@ -10,7 +10,7 @@ use dayfly_model::partition_key::PartitionKey;
 use dayfly_model::patch::Patch;
 use dayfly_model::throughput::{Migration, Throughput};
 use dayfly_model::ttl::ContainerTtl;
-use dayfly_model::{Error, ErrorKind};
+use dayfly_model::{Error, ErrorKind, Timestamp};
 pub use dayfly_storage::clock::Step as ClockStep;
 
 /// A request, understood.
@@ -149,6 +149,8 @@ pub enum Operation {
         /// Which page.
         page: Page,
     },
+    /// Shows what changed in a container, or in a part of it.
+    ReadChanges(ReadChanges),
     /// Shows the items that a query asks for.
     QueryItems(QueryItems),
     /// Carries out the first page of a query, and says how that was done.
@@ -457,6 +459,45 @@ pub struct Page {
     pub limit: Option<usize>,
     /// Where the page before ended.
     pub continuation: Option<String>,
+}
+
+/// A page of the change feed.
+#[derive(Clone, Debug)]
+pub struct ReadChanges {
+    /// Where.
+    pub at: ContainerScope,
+    /// Which part.
+    pub part: Part,
+    /// Which changes.
+    pub mode: FeedMode,
+    /// From where on.
+    pub from: ChangesFrom,
+    /// Only what was written in this second or later.
+    pub since: Option<Timestamp>,
+    /// At most this many, but for those of one commit; the server decides without it.
+    pub limit: Option<usize>,
+    /// Whether each item comes in an envelope, with what is told of the change.
+    pub envelope: bool,
+}
+
+/// Which changes a feed shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FeedMode {
+    /// The newest version of each item that is alive.
+    Latest,
+    /// Every version, and how it ended.
+    AllVersions,
+}
+
+/// Where a feed is read from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ChangesFrom {
+    /// The first change of all.
+    Beginning,
+    /// The first that comes after this request.
+    Now,
+    /// What comes after this place, which an earlier page told.
+    After(String),
 }
 
 /// A query of items.

@@ -131,6 +131,38 @@ pub(crate) fn segments(container: &Container, part: &Part) -> Result<Vec<Segment
     Ok(overlapping.map(|range| segment(container, range, &interval)).collect())
 }
 
+/// What a part of a container means in each of its buckets. It must not say of a range that
+/// it goes on where it ends: whoever believes that has not looked at the ranges again.
+pub(crate) fn scopes(container: &Container, part: &Part) -> Result<Vec<(Bucket, Scope)>> {
+    check_within(container, part)?;
+    let segments = segments(container, part)?;
+    let mut scopes: Vec<(Bucket, Scope)> = Vec::with_capacity(segments.len());
+    for Segment { bucket, scope, .. } in segments {
+        match scopes.last_mut() {
+            Some((last, known)) if *last == bucket => *known = Scope::any(&[&*known, &scope]),
+            _ => scopes.push((bucket, scope)),
+        }
+    }
+    if scopes.is_empty() {
+        return Err(Error::bad_request("The partition key is not in the range that is named."));
+    }
+    Ok(scopes)
+}
+
+/// Whether the keys that a part names are in the range that it names.
+fn check_within(container: &Container, part: &Part) -> Result<()> {
+    let Some(id) = &part.range else { return Ok(()) };
+    let range = find_range(container, id)?;
+    let starts = part.start.as_ref().is_none_or(|start| range.min.0 <= start.0);
+    let has_end = |end: &Epk| range.max.as_ref().is_none_or(|max| end.0 <= max.0);
+    if starts && part.end.as_ref().is_none_or(has_end) {
+        return Ok(());
+    }
+    Err(Error::bad_request(format!(
+        "The effective partition keys of the request reach beyond the partition key range '{id}'."
+    )))
+}
+
 /// What an interval means in a range.
 fn segment(container: &Container, range: &Range, interval: &Interval) -> Segment {
     let bucket = container.bucket(&range.min);

@@ -21,7 +21,7 @@ use bytes::{Buf, BufMut, Bytes};
 use dayfly_model::Timestamp;
 use dayfly_model::rid::ItemRid;
 use dayfly_model::ttl::Life;
-use dayfly_storage::{Bucket, Error, Mark, Result, Snapshot, View};
+use dayfly_storage::{Bucket, Direction, Error, KeyRange, Mark, Result, Snapshot, View};
 
 use crate::catalog::Container;
 use crate::deleted::DeletedPartition;
@@ -324,6 +324,34 @@ pub(crate) fn named(
     let found = snapshot.get_many(bucket, &keys)?.into_iter();
     let missing = || Error::Corrupt("an entry of the index without its item".to_owned());
     found.map(|bytes| Record::decode(bytes.ok_or_else(missing)?)).collect()
+}
+
+/// The first commit with a row in a part of the feed that was not made before some second,
+/// found by halving: all that a commit wrote has one time, and time does not run back.
+pub(crate) fn first_commit(
+    snapshot: &dyn Snapshot,
+    bucket: Bucket,
+    part: &KeyRange,
+    is_before: &dyn Fn(Timestamp) -> bool,
+) -> Result<Option<u64>> {
+    let first = |range: &KeyRange, direction| {
+        let pairs = snapshot.scan(bucket, range, direction, 1)?;
+        pairs.first().map(|(key, row)| FeedRow::decode(key, row)).transpose()
+    };
+    let last = first(part, Direction::Backward)?;
+    let Some(last) = last.filter(|last| !is_before(last.ts)) else { return Ok(None) };
+    let begin = keys::feed_version(&part.start).unwrap_or(0);
+    let at = |lsn: u64| keys::feed(version::first_version(lsn));
+    let (mut low, mut high) = (version::lsn_of(begin), version::lsn_of(last.version));
+    while low < high {
+        let middle = low + (high - low) / 2;
+        let half = KeyRange { start: at(middle).max(part.start.clone()), end: at(high) };
+        match first(&half, Direction::Forward)? {
+            Some(row) if is_before(row.ts) => low = version::lsn_of(row.version) + 1,
+            _ => high = middle,
+        }
+    }
+    Ok(Some(low))
 }
 
 impl Mortal for Record {

@@ -69,6 +69,9 @@ pub struct QueryLimits {
     pub page_looks: u64,
     /// How many keys a page of a list looks at; many may be expired.
     pub list_looks: u64,
+    /// How many rows a page of the change feed looks at; many may be expired, or of other
+    /// partitions.
+    pub feed_looks: u64,
     /// No more items than this are read without an index.
     pub few_items: u64,
     /// Past no more dead ones than this.
@@ -95,6 +98,7 @@ impl QueryLimits {
     pub const USUAL: QueryLimits = QueryLimits {
         page_looks: 50_000,
         list_looks: 20_000,
+        feed_looks: 50_000,
         few_items: 16,
         few_dead: 64,
         sorted_items: 1_000,
@@ -110,6 +114,7 @@ impl QueryLimits {
     pub const SMALL: QueryLimits = QueryLimits {
         page_looks: 60,
         list_looks: 10,
+        feed_looks: 12,
         few_items: 6,
         few_dead: 12,
         sorted_items: 10,

@@ -35,6 +35,11 @@ pub(crate) fn first_version(lsn: u64) -> u64 {
     lsn << ORDINAL_BITS
 }
 
+/// The last version that a commit can make.
+pub(crate) fn last_version(lsn: u64) -> u64 {
+    first_version(lsn.saturating_add(1)).saturating_sub(1)
+}
+
 /// The commit a version was made by.
 pub(crate) fn lsn_of(version: u64) -> u64 {
     version >> ORDINAL_BITS

@@ -47,6 +47,21 @@ impl Timestamp {
         let since = moment.duration_since(SystemTime::UNIX_EPOCH).ok()?;
         Some(Timestamp(since.as_secs()))
     }
+
+    /// The same as clients come to write it: with `UTC` for `GMT`, a day of one digit, or
+    /// a year long before 1970, which is as good as 1970.
+    pub fn parse_date_of_any_client(text: &str) -> Option<Timestamp> {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let [weekday, day, month, year, time, "GMT" | "UTC"] = words.as_slice() else {
+            return Timestamp::parse_http_date(text);
+        };
+        let is_early = year.len() == 4 && year.parse().is_ok_and(|year: u32| year < 1970);
+        if is_early {
+            let text = format!("Thu, 01 Jan 1970 {time} GMT");
+            return Timestamp::parse_http_date(&text).map(|_| Timestamp(0));
+        }
+        Timestamp::parse_http_date(&format!("{weekday} {day:0>2} {month} {year} {time} GMT"))
+    }
 }
 
 #[cfg(test)]
@@ -59,6 +74,22 @@ mod tests {
         assert_eq!(moment.to_http_date(), "Tue, 14 Nov 2023 22:13:20 GMT");
         assert_eq!(Timestamp::parse_http_date("Tue, 14 Nov 2023 22:13:20 GMT"), Some(moment));
         assert_eq!(Timestamp::parse_http_date("tomorrow"), None);
+    }
+
+    #[test]
+    fn dates_are_read_as_clients_write_them() {
+        for (text, second) in [
+            ("Tue, 14 Nov 2023 22:13:20 GMT", Some(1_700_000_000)),
+            ("Tue, 14 Nov 2023 22:13:20 UTC", Some(1_700_000_000)),
+            ("Tue, 7 Nov 2023 22:13:20 GMT", Some(1_699_395_200)),
+            ("Mon, 01 Jan 0001 00:00:00 GMT", Some(0)),
+            ("Thu, 01 Jan 1970 00:00:09 GMT", Some(9)),
+            ("Mon, 01 Jan 0001 00:00:61 GMT", None),
+            ("tomorrow", None),
+            ("", None),
+        ] {
+            assert_eq!(Timestamp::parse_date_of_any_client(text), second.map(Timestamp), "{text}");
+        }
     }
 
     #[test]

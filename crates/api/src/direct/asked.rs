@@ -228,6 +228,8 @@ impl AskedFrame {
         let is_item = self.sort.is_some_and(|sort| sort.word == "docs");
         Some(match option {
             Opt::IncrementalFeed => (0x003F, Reading::Text),
+            Opt::ModifiedSince => (0x0047, Reading::Text),
+            Opt::FeedFormat => (0x00B2, Reading::Text),
             Opt::Authorization => (0x0001, Reading::Text),
             Opt::IfMatch if !is_read => (id::MATCH, Reading::Text),
             Opt::IfNoneMatch if is_read => (id::MATCH, Reading::Text),

@@ -21,7 +21,7 @@ use super::entry::Entry;
 use super::walk::{EntryRange, Looked};
 use crate::keys::{self, EntryKind};
 use crate::liveness::Liveness;
-use crate::record::FeedRow;
+use crate::record::{self, FeedRow};
 use crate::settings::QueryLimits;
 use crate::version;
 
@@ -253,27 +253,12 @@ impl<'a> Times<'a> {
         if *value <= *value_of(Timestamp(0)) {
             return Ok(part.start.clone());
         }
-        let first = |range: &KeyRange, direction| {
-            let pairs = self.snapshot.scan(self.bucket, range, direction, 1)?;
-            pairs.first().map(|(key, row)| FeedRow::decode(key, row)).transpose()
-        };
-        let Some(last) = first(part, Direction::Backward)? else { return Ok(part.end.clone()) };
-        if *value_of(last.ts) < *value {
-            return Ok(part.end.clone());
-        }
-        // All that a commit wrote has one time, so commits are halved.
-        let begin = keys::feed_version(&part.start).unwrap_or(0);
-        let at = |lsn: u64| keys::feed(version::first_version(lsn));
-        let (mut low, mut high) = (version::lsn_of(begin), version::lsn_of(last.version));
-        while low < high {
-            let middle = low + (high - low) / 2;
-            let half = KeyRange { start: at(middle).max(part.start.clone()), end: at(high) };
-            match first(&half, Direction::Forward)? {
-                Some(row) if *value_of(row.ts) < *value => low = version::lsn_of(row.version) + 1,
-                _ => high = middle,
-            }
-        }
-        Ok(at(low).max(part.start.clone()))
+        let is_before = |ts| *value_of(ts) < *value;
+        let found = record::first_commit(self.snapshot, self.bucket, part, &is_before)?;
+        Ok(found.map_or_else(
+            || part.end.clone(),
+            |lsn| keys::feed(version::first_version(lsn)).max(part.start.clone()),
+        ))
     }
 }
 
