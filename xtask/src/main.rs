@@ -6,6 +6,7 @@
 //! bench      measures the real server against bare hyper and bare fjall
 //! model      plays random histories against a model of time to live
 //! mutants    plants bugs, and sees that the tests find them
+//! fuzz       looks for bytes that what reads them first cannot bear
 //! sdk-suite  runs the official SDKs' own tests, as a ratchet
 //! programs   runs programs that others wrote, as they are published
 //! ```
@@ -26,6 +27,7 @@
 mod bench;
 mod crash;
 mod deny;
+mod fuzz;
 mod model;
 mod mutants;
 mod programs;
@@ -65,6 +67,8 @@ enum Task {
     Queries(queries::Options),
     /// Plants one bug after the other, and sees that a test finds each.
     Mutants(mutants::Options),
+    /// Looks for bytes over which what reads them first panics, with libFuzzer.
+    Fuzz(fuzz::Options),
     /// Runs the official SDKs' own tests, and compares with the lists of known failures.
     SdkSuite(suite::Options),
     /// Runs programs that others wrote, as they are published.
@@ -85,6 +89,7 @@ fn main() -> ExitCode {
         Task::Model(options) => model::run(&options),
         Task::Queries(options) => queries::run(&options),
         Task::Mutants(options) => mutants::run(&options),
+        Task::Fuzz(options) => fuzz::run(&options),
         Task::SdkSuite(options) => suite::run(&options),
         Task::Programs(options) => programs::run(&options),
         Task::Bare(options) => bench::bare::run(&options),
