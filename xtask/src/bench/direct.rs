@@ -111,9 +111,8 @@ impl Ways {
         let mut clear = Kept::in_clear(server.address, IN_FLIGHT)?;
         // Who has asked once may say nothing for long; before that a server is not so patient.
         let request = read_request(&Signer::new()?, 0);
-        let (once, again) = (Until::Sent(IN_FLIGHT as u64), request.clone());
-        encrypted.run(once, move |buffer| buffer.extend_from_slice(&request))?;
-        clear.run(once, move |buffer| buffer.extend_from_slice(&again))?;
+        encrypted.ask_each(&request)?;
+        clear.ask_each(&request)?;
         let direct = Channel::for_load(server.address, &config)?;
         Ok(Ways { direct, encrypted, clear, rid: container_rid(server)? })
     }

@@ -90,6 +90,18 @@ impl Kept<TlsStream<TcpStream>> {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin + 'static> Kept<S> {
+    /// Sends this over each of them once, one after the other.
+    pub(super) fn ask_each(&mut self, request: &[u8]) -> Result<()> {
+        let Kept { runtime, streams } = self;
+        patiently(runtime, async {
+            let mut answer = Vec::new();
+            for stream in streams {
+                exchange(stream, request, &mut answer).await?;
+            }
+            Ok(())
+        })
+    }
+
     /// Sends what `next` puts into its buffer, over all of them at once.
     pub(super) fn run(
         &mut self,
