@@ -181,6 +181,7 @@ impl Api {
             now,
             took,
             number: self.number.fetch_add(1, Ordering::Relaxed),
+            explains_charge: false,
         };
         let sent = ReturnTo { sender, only_head: verb == "HEAD", exchange };
         answer::respond(reply, sent, &self.fixed)

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use dayfly_model::{Error, Result};
 use http::header::CONTENT_TYPE;
-use http::{HeaderMap, HeaderName};
+use http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::options::{Opt, Options};
 
@@ -31,6 +31,7 @@ spelled! {
     IfMatch "if-match";
     IfNoneMatch "if-none-match";
     ConfirmExpiry "x-dayfly-confirm-expiry";
+    ExplainCharge "x-dayfly-explain-charge";
     Prefer "prefer";
     ConsistencyLevel "x-ms-consistency-level";
     ContentFormat "x-ms-documentdb-content-serialization-format";
@@ -78,6 +79,13 @@ spelled! {
 /// What an option is called where it is told in a sentence: by every protocol as in HTTP.
 pub(crate) fn name(option: Opt) -> &'static str {
     header(option).as_str()
+}
+
+/// Whether a request asks what its charge is made of. It is told with a refusal, too, so it
+/// is looked for where the others may not have been read.
+pub(crate) fn explains_charge(map: &HeaderMap) -> bool {
+    let value = map.get(header(Opt::ExplainCharge)).map(HeaderValue::as_bytes);
+    value.is_some_and(|value| value.eq_ignore_ascii_case(b"true"))
 }
 
 /// The headers of a request.

@@ -37,6 +37,7 @@ use dayfly_engine::operation::Operation;
 pub use dayfly_engine::reply::Pieces;
 use dayfly_engine::reply::{Reply, Success};
 use dayfly_engine::{Answer, Caller, Engine};
+use dayfly_model::charge::Charge;
 use dayfly_model::{Error, ErrorKind, Result, Timestamp};
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderValue};
 use http::{Response, Uri, request};
@@ -453,12 +454,14 @@ impl Api {
             Said::Operation(answer) => (answer.wait(), None),
             Said::Page(kind, body) => {
                 let success = Success { status: 200, body: body.into(), ..Success::default() };
-                let reply = Reply { outcome: Ok(success), now: None, charge_ru: 0.0, place: None };
+                let charge = Charge::NOTHING;
+                let reply = Reply { outcome: Ok(success), now: None, charge, place: None };
                 (reply, Some(kind))
             }
         };
         let Asked { verb, path, about, activity_id, location, headers, started } = asked;
         let (now, took) = (reply.now.unwrap_or_else(&self.settings.wall), started.elapsed());
+        let explains_charge = headers::explains_charge(&headers);
         let channel = Channel::Http;
         self.note(Answered {
             verb,
@@ -477,6 +480,7 @@ impl Api {
             now,
             duration: took,
             number: self.number.fetch_add(1, Ordering::Relaxed),
+            explains_charge,
             constant: &self.constant,
         };
         let mut response = reply::respond(reply, context);

@@ -48,6 +48,7 @@ pub(crate) fn read(request: &Request<'_>, resource: Resource<'_>) -> Result<Oper
     check_consistency(request)?;
     check_format(request)?;
     check_service(request)?;
+    request.options.flag(Opt::ExplainCharge)?;
     match (resource, verb(request.verb)) {
         (Resource::Databases, "GET") => Ok(Operation::ListDatabases { page: page(request)? }),
         (Resource::Databases, "POST") if request.options.is_query()? => {

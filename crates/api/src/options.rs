@@ -26,6 +26,8 @@ pub(crate) enum Opt {
     IfNoneMatch,
     /// Says that a change may expire much.
     ConfirmExpiry,
+    /// Asks what the charge is made of.
+    ExplainCharge,
     /// Whether the answer may leave out the item.
     Prefer,
     /// How fresh a read must be.

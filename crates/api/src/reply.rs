@@ -52,6 +52,7 @@ spelled! {
     RangeId "x-ms-documentdb-partitionkeyrangeid";
     ReplacePending "x-ms-offer-replace-pending";
     Charge "x-ms-request-charge";
+    ChargeParts "x-dayfly-charge-parts";
     Duration "x-ms-request-duration-ms";
     RequiresDistribution "x-ms-cosmos-query-requiresdistribution";
     Quota "x-ms-resource-quota";
@@ -120,6 +121,8 @@ pub(crate) struct Context<'a> {
     pub(crate) duration: Duration,
     /// Counts requests.
     pub(crate) number: u64,
+    /// Whether it asks what its charge is made of.
+    pub(crate) explains_charge: bool,
     /// The headers that never change.
     pub(crate) constant: &'a Constant,
 }
@@ -145,6 +148,7 @@ pub(crate) fn respond(reply: Reply, mut context: Context<'_>) -> Response<Pieces
         now: context.now,
         took: context.duration,
         number: context.number,
+        explains_charge: context.explains_charge,
     };
     let (status, body) = told::tell(reply, about, headers);
     *response.status_mut() =

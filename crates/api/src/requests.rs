@@ -198,7 +198,7 @@ impl Answered<'_> {
             channel = self.channel.name(),
             status,
             substatus,
-            charge = self.reply.charge_ru,
+            charge = self.reply.charge.ru(),
             ms = milliseconds(self.took),
             activity_id = %self.activity_id,
             missing = self.missing(),
@@ -218,7 +218,7 @@ impl Entry {
         self.verb = verb(answered.verb);
         self.path.clear();
         self.path.push_str(&cut(answered.path, PATH_BYTES_MAX));
-        self.charge_ru = answered.reply.charge_ru;
+        self.charge_ru = answered.reply.charge.ru();
         self.took = answered.took;
         self.activity_id = answered.activity_id;
         self.missing = answered.missing().map(|feature| cut(feature, MISSING_BYTES_MAX).into());
@@ -368,6 +368,7 @@ fn text_of(body: &[u8]) -> Option<Box<str>> {
 #[cfg(test)]
 mod tests {
     use dayfly_engine::reply::Success;
+    use dayfly_model::charge::Charge;
 
     use super::*;
 
@@ -386,7 +387,7 @@ mod tests {
 
     fn good(status: u16) -> Reply {
         let success = Success { status, ..Success::default() };
-        Reply { outcome: Ok(success), now: None, charge_ru: 1.5, place: None }
+        Reply { outcome: Ok(success), now: None, charge: Charge::from(1.5), place: None }
     }
 
     fn paths(log: &RequestLog, query: &str) -> Vec<String> {

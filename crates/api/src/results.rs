@@ -84,5 +84,5 @@ fn row_body(result: &Reply) -> Bytes {
 }
 
 fn charge(result: &Reply) -> f64 {
-    (result.charge_ru * 100.0).round() / 100.0
+    result.charge.ru()
 }

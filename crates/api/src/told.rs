@@ -8,6 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use dayfly_engine::operation::BatchForm;
 use dayfly_engine::reply::{Origin, Pieces, QueryFigures, QueryTimes, Reply, Success, Usage};
+use dayfly_model::charge::Charge;
 use dayfly_model::{Error, Timestamp, session};
 
 use crate::{advice, results};
@@ -53,6 +54,8 @@ pub(crate) enum Figure {
     ReplacePending,
     /// What it cost.
     Charge,
+    /// What that is made of.
+    ChargeParts,
     /// How long it took.
     Duration,
     /// Whether a query must be merged.
@@ -109,13 +112,18 @@ pub(crate) struct Exchange<'a> {
     pub(crate) took: Duration,
     /// Counts requests.
     pub(crate) number: u64,
+    /// Whether it asks what its charge is made of.
+    pub(crate) explains_charge: bool,
 }
 
 /// Tells everything of a reply; returns its status and its body.
 pub(crate) fn tell(reply: Reply, about: Exchange<'_>, out: &mut impl Out) -> (u16, Pieces) {
-    let Reply { outcome, charge_ru, place, .. } = reply;
+    let Reply { outcome, charge, place, .. } = reply;
     out.put(Figure::Time, Told::Time(about.now));
-    out.put(Figure::Charge, Told::Charge(charge_ru));
+    out.put(Figure::Charge, Told::Charge(charge.ru()));
+    if about.explains_charge {
+        out.put(Figure::ChargeParts, text(parts(&charge)));
+    }
     out.put(Figure::Duration, Told::Took(about.took));
     if let Some(place) = place {
         container(out, &place, about.number);
@@ -207,6 +215,12 @@ fn fail(out: &mut impl Out, error: &Error, activity_id: &str) -> (u16, Pieces) {
     let message = format!("{}\r\nActivityId: {activity_id}", error.message);
     let body = serde_json::json!({ "code": wire.code, "message": message });
     (wire.status, body.to_string().into())
+}
+
+/// What a charge is made of, in the form of the figures of a query.
+fn parts(charge: &Charge) -> String {
+    let parts = charge.parts().into_iter();
+    parts.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(";")
 }
 
 /// What a query did, as the service writes it. Time is measured up to the first item in

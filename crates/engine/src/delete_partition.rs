@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use dayfly_model::charge::Charge;
 use dayfly_model::partition_key::PartitionKey;
 use dayfly_model::{Error, ErrorKind, Result, Timestamp};
 use dayfly_storage::{Batch, Bucket, Draft, Plan, Room, Stamp, View};
@@ -11,7 +12,7 @@ use crate::catalog::{Container, not_found};
 use crate::deleted::{DeletedPartition, PENDING_MAX};
 use crate::head::{PartitionDeletes, State};
 use crate::keys::{self, Partition};
-use crate::reply::{CHARGE_MINIMUM_RU, Origin, Reply, Success, storage_failed};
+use crate::reply::{Origin, Reply, Success, storage_failed};
 use crate::scope::Opened;
 use crate::shared::Shared;
 use crate::version;
@@ -96,7 +97,7 @@ impl Plan for DeletePartition {
             let partitions = PartitionDeletes { pending, last: stamp.lsn };
             batch.set_state(State { partitions, ..state }.encode());
             let place = Origin { lsn: Some(stamp.lsn), ..place };
-            Reply::ok(Success::new(200, ""), Timestamp(stamp.ts), CHARGE_MINIMUM_RU).at(place)
+            Reply::ok(Success::new(200, ""), Timestamp(stamp.ts), Charge::MISS).at(place)
         }))
     }
 

@@ -20,6 +20,7 @@
 mod place;
 mod shown;
 
+use dayfly_model::charge::Charge;
 use dayfly_model::{Error, Result, Timestamp};
 use dayfly_storage::{Bucket, Direction};
 
@@ -32,7 +33,7 @@ use crate::operation::{ChangesFrom, FeedMode, Page, ReadChanges};
 use crate::pages::limit;
 use crate::parts::{Scope, scopes};
 use crate::record::{self, FeedRow};
-use crate::reply::{CHARGE_MINIMUM_RU, Reply, Success, storage_failed};
+use crate::reply::{Reply, Success, storage_failed};
 use crate::scope::Opened;
 use crate::version;
 
@@ -144,14 +145,14 @@ impl<'a> FeedPage<'a> {
         let places = Places::of_courses(courses.iter().map(|course| (course.bucket, course.after)));
         let is_end = turned == 0;
         let etag = Some(places.to_etag());
-        let (success, charge_ru) = if is_end && self.size.count == 0 {
-            (Success { status: 304, ..Success::default() }, 0.0)
+        let (success, charge) = if is_end && self.size.count == 0 {
+            (Success { status: 304, ..Success::default() }, Charge::NOTHING)
         } else {
-            let (body, charge_ru) = self.shown.into_body();
-            (Success::new(200, body), charge_ru)
+            let (body, charge) = self.shown.into_body();
+            (Success::new(200, body), charge)
         };
         let success = Success { etag, item_count: Some(self.size.count), ..success };
-        Ok(Reply::ok(success, self.opened.now(), charge_ru.max(CHARGE_MINIMUM_RU)))
+        Ok(Reply::ok(success, self.opened.now(), charge.or_miss()))
     }
 
     /// Reads on in a bucket. `true`: the page ends here.

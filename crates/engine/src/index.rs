@@ -145,6 +145,16 @@ impl Indexed {
         self.terms.len()
     }
 
+    /// How many entries a write is charged for that brings or takes all of them.
+    pub(crate) fn charged(&self) -> usize {
+        self.all().filter(|(_, term)| !term.is_free()).count()
+    }
+
+    /// How many entries a write is charged for that puts these in the place of `before`.
+    pub(crate) fn charged_after(&self, before: &Indexed) -> usize {
+        difference::charged(before, self)
+    }
+
     /// About how many rows a commit writes or removes for all of them: each entry,
     /// and the count of each path.
     pub(crate) fn rows(&self) -> usize {

@@ -25,10 +25,11 @@ mod sight;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use dayfly_model::charge::{self, Charge};
 use dayfly_model::epk::Epk;
 use dayfly_model::partition_key::PartitionKey;
 use dayfly_model::rid::ItemRid;
-use dayfly_model::{Error, ErrorKind, Result, Timestamp, charge};
+use dayfly_model::{Error, ErrorKind, Result, Timestamp};
 use dayfly_storage::Bucket;
 
 pub(crate) use self::batch::{answer as batch_answer, plan as batch_plan};
@@ -132,8 +133,9 @@ fn shown(container: &Container, record: &Record, condition: &Condition, now: Tim
     };
     success.etag = Some(etag);
     success.unless_known(condition);
-    let charge_ru = charge::of_read(success.body.len());
-    Reply::ok(success, now, charge_ru)
+    let bytes = success.body.len();
+    let charge = if success.status == 304 { Charge::MISS } else { charge::of_read(bytes) };
+    Reply::ok(success, now, charge)
 }
 
 /// Where the item is that a request names, by id or, under a container named

@@ -562,11 +562,10 @@ impl Switchboard {
         }
     }
 
-    /// A refusal costs nothing. Where the container is not there, that is not what the
-    /// request was refused for.
+    /// Where the container is not there, that is not what the request was refused for.
     fn refuse(&self, at: &ContainerScope, part: &Part, error: Error) -> Reply {
         match self.shared.enter(at, ErrorKind::OwnerNotFound) {
-            Ok(opened) => Reply { charge_ru: 0.0, ..opened.failed(error) }.at(opened.place(part)),
+            Ok(opened) => opened.failed(error).at(opened.place(part)),
             Err(_) => error.into(),
         }
     }

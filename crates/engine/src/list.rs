@@ -1,14 +1,15 @@
 //! The items of a container, page by page, in the order in which they were made.
 
 use bytes::{Buf, BufMut};
-use dayfly_model::{Result, charge};
+use dayfly_model::Result;
+use dayfly_model::charge::{self, Charge};
 
 use crate::creation::InOrder;
 use crate::operation::{Page, Part};
 use crate::pages::{bad_token, limit, read_token, write_token};
 use crate::parts::{Segment, segments};
 use crate::record::Record;
-use crate::reply::{CHARGE_MINIMUM_RU, Reply, Success};
+use crate::reply::{Reply, Success};
 use crate::scope::Opened;
 
 /// The largest page, in bytes of JSON.
@@ -37,7 +38,7 @@ struct ListPage<'a> {
     count: usize,
     /// What was looked at in ranges that are done.
     looked_at: u64,
-    charge_ru: f64,
+    charge: Charge,
 }
 
 impl<'a> ListPage<'a> {
@@ -59,7 +60,7 @@ impl<'a> ListPage<'a> {
             documents: Vec::new(),
             count: 0,
             looked_at: 0,
-            charge_ru: 0.0,
+            charge: Charge::NOTHING,
         })
     }
 
@@ -83,8 +84,7 @@ impl<'a> ListPage<'a> {
             item_count: Some(self.count),
             ..Success::new(200, body)
         };
-        let charge_ru = self.charge_ru.max(CHARGE_MINIMUM_RU);
-        Ok(Reply::ok(success, self.opened.now(), charge_ru))
+        Ok(Reply::ok(success, self.opened.now(), self.charge.or_miss()))
     }
 
     /// Reads the items of a segment. Where the next page starts, if this one is full. An
@@ -129,7 +129,7 @@ impl<'a> ListPage<'a> {
         self.documents.extend_from_slice(&text.first);
         self.documents.extend_from_slice(&text.second);
         self.count += 1;
-        self.charge_ru += charge::of_read(text.len());
+        self.charge = self.charge.plus(charge::of_read(text.len()));
         true
     }
 }

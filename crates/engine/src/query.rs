@@ -45,10 +45,11 @@ mod said;
 mod token;
 
 use bytes::BufMut;
+use dayfly_model::charge::{self, Charge, Loaded};
 use dayfly_model::container::Geospatial;
-use dayfly_model::{Error, ErrorKind, Result, charge};
+use dayfly_model::{Error, ErrorKind, Result};
 use dayfly_sql::Request;
-use dayfly_sql::run::{Added, Finished, Limits, Page, Program, Steps, Style};
+use dayfly_sql::run::{Added, Finished, Item, Limits, Page, Program, Steps, Style};
 
 use self::access::{Access, Found, Within};
 use self::again::Again;
@@ -99,7 +100,7 @@ struct Ran {
     finished: Finished,
     continuation: Option<String>,
     figures: QueryFigures,
-    charge_ru: f64,
+    charge: Charge,
     /// How many partitions were looked at, if they are named.
     partitions: Option<usize>,
     taken: Taken,
@@ -121,7 +122,7 @@ impl Ran {
             advice: self.advice.map(Box::new),
             ..Success::new(200, body)
         };
-        Reply::ok(success, opened.now(), self.charge_ru)
+        Reply::ok(success, opened.now(), self.charge)
     }
 }
 
@@ -160,7 +161,7 @@ fn run(shared: &Shared, opened: &Opened, asked: &QueryItems, steps: &Steps<'_>) 
     let new_page =
         |resume, ordered| Page::new(&program, opened.now(), flat, limits, resume, ordered, steps);
     figures.times.plan = laps.next();
-    let (mut taken, mut advice) = (Taken::NoItems, None);
+    let (mut taken, mut advice, mut loaded) = (Taken::NoItems, None, Loaded::default());
     let (finished, at) = if program.reads_items() {
         let said = |key| Said::by(key, &container.definition().partition_key);
         let said = key.as_ref().map_or_else(Said::nothing, said);
@@ -175,7 +176,7 @@ fn run(shared: &Shared, opened: &Opened, asked: &QueryItems, steps: &Steps<'_>) 
             taken = Taken::Known;
             (finished, Position::Start)
         } else {
-            let way = choose(&chooser, &program, &segments)?;
+            let (way, is_served) = choose(&chooser, &program, &segments)?;
             figures.times.choose = laps.next();
             let after = resume.as_ref().and_then(|resume| resume.after.as_ref());
             let again = Again::new(opened, &program, &segments, &at, after);
@@ -183,8 +184,9 @@ fn run(shared: &Shared, opened: &Opened, asked: &QueryItems, steps: &Steps<'_>) 
             figures.times.open = laps.next();
             let page = new_page(resume, access.is_ordered());
             let steps_max = shared.settings.query_steps.page;
-            let (finished, next) =
+            let (finished, next, all) =
                 look(within, page, &mut access, &again, steps_max, &mut figures)?;
+            loaded = if is_served { given(&finished) } else { all };
             taken = Taken::Way(way, access.is_scan());
             (finished, again.position().unwrap_or(next))
         }
@@ -200,11 +202,17 @@ fn run(shared: &Shared, opened: &Opened, asked: &QueryItems, steps: &Steps<'_>) 
         continuation: finished.resume.clone().map(|resume| Token { resume, at }.write(seals)),
         finished,
         figures,
-        charge_ru: charge::of_query(figures.items_charge, figures.row_bytes),
+        charge: charge::of_query(loaded, figures.row_bytes),
         partitions,
         taken,
         advice,
     })
+}
+
+/// What a query is paid by that an index can serve: what it gave. Which way it took, and past
+/// what it went on it, depends on what is dead and not purged yet.
+fn given(finished: &Finished) -> Loaded {
+    Loaded { items: finished.given.items, hundredths: finished.given.weight }
 }
 
 /// Whether a query goes over partitions that neither the request nor its filter
@@ -237,7 +245,7 @@ fn alone(mut page: Page<'_>) -> Result<(Finished, Position)> {
 }
 
 /// Brings items to a page until it is full, or has made so many steps, and says where
-/// the next one starts.
+/// the next one starts, and what it looked at.
 fn look(
     Within { opened, program, steps }: Within<'_>,
     mut page: Page<'_>,
@@ -245,12 +253,12 @@ fn look(
     again: &Again,
     steps_max: u64,
     figures: &mut QueryFigures,
-) -> Result<(Finished, Position)> {
+) -> Result<(Finished, Position, Loaded)> {
     let streams = program.style() == Style::Stream;
     let mut next = Position::Start;
-    let mut found_first = None;
+    let (mut found_first, mut loaded) = (None, Loaded::default());
     if page.is_done() {
-        return Ok((page.finish()?, next));
+        return Ok((page.finish()?, next, loaded));
     }
     while let Some(Found { record, bucket, rank, at, resumed }) = access.next()? {
         if !resumed {
@@ -270,11 +278,11 @@ fn look(
         }
         figures.items += 1;
         figures.item_bytes += record.bytes();
-        figures.items_charge += charge::of_read(record.text().len());
+        let row = Row::new(&record, &opened.container);
+        loaded.add(row.weight());
         if again.has_passed(&record, rank) {
             continue;
         }
-        let row = Row::new(&record, &opened.container);
         // Items that are sorted alike stand by their buckets, whichever way brings them.
         let rank = rank.filter(|_| program.order().is_empty());
         let tie = (rank.unwrap_or(bucket.0), record.docno);
@@ -290,7 +298,7 @@ fn look(
     }
     let looked = access.looked();
     (figures.entries, figures.dead) = (looked.keys, looked.dead);
-    Ok((page.finish()?, next))
+    Ok((page.finish()?, next, loaded))
 }
 
 fn too_many_alike() -> Error {

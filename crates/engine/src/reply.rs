@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use dayfly_model::charge::Charge;
 use dayfly_model::{Error, ErrorKind, Result, Timestamp};
 pub use dayfly_storage::tally::Count;
 use serde_json::{Map, Value};
@@ -19,8 +20,8 @@ pub struct Reply {
     /// The request's time: a read's snapshot, or a write's commit. Unknown
     /// only when the store could not be asked.
     pub now: Option<Timestamp>,
-    /// What it cost, in request units.
-    pub charge_ru: f64,
+    /// What it cost.
+    pub charge: Charge,
     /// Where it happened, for requests that got as far as a container.
     pub place: Option<Origin>,
 }
@@ -83,8 +84,6 @@ pub struct QueryFigures {
     pub entries: u64,
     /// How many of those were of items that are dead and not removed yet.
     pub dead: u64,
-    /// What reading them one by one would cost, in request units.
-    pub items_charge: f64,
     /// How many rows came out.
     pub rows: u64,
     /// How many bytes they have.
@@ -199,9 +198,6 @@ impl Success {
     }
 }
 
-/// What a request costs that found nothing or did nothing.
-pub(crate) const CHARGE_MINIMUM_RU: f64 = 1.0;
-
 /// What a change of the catalog costs.
 pub(crate) const CHARGE_CHANGE_RU: f64 = 4.95;
 /// What a look into the catalog costs.
@@ -209,13 +205,13 @@ pub(crate) const CHARGE_LOOK_RU: f64 = 2.0;
 
 impl Reply {
     /// A success at `now`.
-    pub(crate) fn ok(success: Success, now: Timestamp, charge_ru: f64) -> Self {
-        Reply { outcome: Ok(success), now: Some(now), charge_ru, place: None }
+    pub(crate) fn ok(success: Success, now: Timestamp, charge: impl Into<Charge>) -> Self {
+        Reply { outcome: Ok(success), now: Some(now), charge: charge.into(), place: None }
     }
 
     /// A failure at `now`.
     pub(crate) fn failed(error: Error, now: Timestamp) -> Self {
-        Reply { outcome: Err(error), now: Some(now), charge_ru: CHARGE_MINIMUM_RU, place: None }
+        Reply { outcome: Err(error), now: Some(now), charge: Charge::MISS, place: None }
     }
 
     /// The same, with the place it happened.
@@ -227,7 +223,7 @@ impl Reply {
 
 impl From<Error> for Reply {
     fn from(error: Error) -> Self {
-        Reply { outcome: Err(error), now: None, charge_ru: 0.0, place: None }
+        Reply { outcome: Err(error), now: None, charge: Charge::NOTHING, place: None }
     }
 }
 

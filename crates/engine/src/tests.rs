@@ -1,5 +1,6 @@
 //! The engine from outside: named cases, and random histories against a model.
 
+mod charges;
 mod churn;
 mod clocks;
 mod computed;

@@ -42,7 +42,7 @@ use dayfly_model::value::Value;
 
 pub use self::budget::{Free, LOOK_EVERY, Leash, Steps};
 pub use self::computed::Computed;
-pub use self::page::{Added, Finished, Held, Holds, Limits, Page, Resume};
+pub use self::page::{Added, Finished, Given, Held, Holds, Limits, Page, Resume};
 pub use self::place::{After, SortPlace};
 pub use self::program::{OrderKey, Program, Style};
 pub use self::sieve::{Fact, IndexStep, Sieve, ValueSpan};
@@ -61,6 +61,11 @@ pub trait Item {
 
     /// Appends the whole item as JSON.
     fn render(&self, out: &mut Vec<u8>);
+
+    /// What it weighs for whoever counts what a page gave.
+    fn weight(&self) -> u64 {
+        0
+    }
 }
 
 /// The properties that are not in an item's text.

@@ -143,5 +143,6 @@ fn id(figure: Figure) -> Option<u16> {
         Figure::Lsn | Figure::LocalLsn | Figure::GlobalLsn | Figure::ItemLsn => return None,
         Figure::SessionToken | Figure::TransportId | Figure::ActivityId => return None,
         Figure::Time | Figure::ContentType | Figure::TtlIgnored => return None,
+        Figure::ChargeParts => return None,
     })
 }

@@ -268,7 +268,8 @@ impl AskedFrame {
             Opt::PlainDate | Opt::IfMatch | Opt::IfNoneMatch | Opt::ConsistencyLevel => {
                 return None;
             }
-            Opt::ConfirmExpiry | Opt::IsBatch | Opt::IsQueryPlan | Opt::IsUpsert => return None,
+            Opt::ConfirmExpiry | Opt::ExplainCharge => return None,
+            Opt::IsBatch | Opt::IsQueryPlan | Opt::IsUpsert => return None,
             Opt::IsQuery | Opt::HasQuery | Opt::CrossPartition | Opt::CacheAge => return None,
             Opt::OfferAutopilot | Opt::OfferThroughput | Opt::OfferType => return None,
             Opt::MigrateToAutoscale | Opt::MigrateToManual => return None,

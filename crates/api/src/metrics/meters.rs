@@ -27,8 +27,8 @@ const CLASSES: [(u16, &str); 4] = [(2, "2xx"), (3, "3xx"), (4, "4xx"), (5, "5xx"
 /// The statuses of answers that are no errors. Another would be told as `other`.
 const GOOD: [u16; 6] = [200, 201, 202, 204, 207, 304];
 
-/// Charges are kept in thousandths: they have two decimals, and sums of those are exact.
-const CHARGE_PARTS: f64 = 1000.0;
+/// Charges are kept in hundredths: they have two decimals, and sums of those are exact.
+const CHARGE_PARTS: f64 = 100.0;
 
 /// All counts of requests.
 pub(crate) struct Meters {
@@ -42,7 +42,7 @@ pub(crate) struct Meters {
 #[derive(Default)]
 struct Meter {
     by_class: [Durations; CLASSES.len()],
-    /// In thousandths of a request unit.
+    /// In hundredths of a request unit.
     charge: AtomicU64,
 }
 
@@ -72,7 +72,7 @@ impl Meters {
             Err(error) => error.kind.wire().status,
         };
         if let Some(meter) = self.by_kind.get(answered.about.kind as usize) {
-            meter.charge.fetch_add(thousandths(answered.reply.charge_ru), Ordering::Relaxed);
+            meter.charge.fetch_add(answered.reply.charge.hundredths(), Ordering::Relaxed);
             let class = usize::from(status / 100).saturating_sub(2);
             if let Some(durations) = meter.by_class.get(class) {
                 durations.add(answered.took);
@@ -155,22 +155,15 @@ impl Durations {
     }
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "no charge is negative"
-)]
-fn thousandths(charge_ru: f64) -> u64 {
-    (charge_ru * CHARGE_PARTS).round() as u64
-}
-
 #[expect(clippy::cast_precision_loss, reason = "it is far below 2^53")]
-fn units(thousandths: u64) -> f64 {
-    thousandths as f64 / CHARGE_PARTS
+fn units(hundredths: u64) -> f64 {
+    hundredths as f64 / CHARGE_PARTS
 }
 
 #[cfg(test)]
 mod tests {
+    use dayfly_model::charge::Charge;
+
     use super::*;
 
     #[test]
@@ -194,8 +187,7 @@ mod tests {
 
     #[test]
     fn sums_of_charges_are_exact() {
-        let sum: u64 = (0..1000).map(|_| thousandths(2.83)).sum();
+        let sum: u64 = (0..1000).map(|_| Charge::from(2.83).hundredths()).sum();
         assert!((units(sum) - 2830.0).abs() < 1e-9);
-        assert_eq!(thousandths(f64::NAN), 0);
     }
 }

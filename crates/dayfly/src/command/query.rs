@@ -172,6 +172,7 @@ fn plan(answer: &Value) -> String {
     rows.push(row("stored", stored(&answer["storage"])));
     rows.push(row("answer", rows_told(&answer["answer"])));
     rows.push(row("charge", format!("{} RU", answer["charge"].as_f64().unwrap_or_default())));
+    rows.push(row("made of", charged(&answer["chargeParts"])));
     table(&rows, &[]) + &indexes(access)
 }
 
@@ -186,6 +187,19 @@ fn in_memory(memory: &Value) -> String {
 fn stored(storage: &Value) -> String {
     let (rows, deleted) = (count(&storage["rows"]), count(&storage["deletedRows"]));
     format!("{rows} rows in all, {deleted} of them deleted")
+}
+
+/// What the charge of a query is made of.
+fn charged(parts: &Value) -> String {
+    let ru = |name: &str| parts[name].as_f64().unwrap_or_default();
+    let mut told = vec![format!("{}", ru("base"))];
+    if parts["loaded"].is_number() {
+        told.push(format!("{} for {}", ru("loaded"), items(&parts["loadedItems"])));
+    }
+    if parts["rows"].is_number() {
+        told.push(format!("{} for {} of rows", ru("rows"), bytes(&parts["rowBytes"])));
+    }
+    told.join(" + ")
 }
 
 fn rows_told(answer: &Value) -> String {
@@ -268,6 +282,8 @@ mod tests {
     fn a_plan_is_a_table() {
         let answer = json!({
             "now": 1, "charge": 3.81,
+            "chargeParts": {"base": 2.0, "loaded": 1.8, "loadedItems": 6, "rows": 0.0085,
+                "rowBytes": 35, "total": 3.81},
             "access": {
                 "way": "values", "reason": "R.", "partitions": 1, "direction": null,
                 "condition": "/a = 1", "indexesLeftOut": 2,
@@ -290,6 +306,7 @@ mod tests {
              stored      90 rows in all, 9 of them deleted\n\
              answer      6 rows, 35 B, and more on other pages\n\
              charge      3.81 RU\n\
+             made of     2 + 1.8 for 6 items + 0.0085 for 35 B of rows\n\
              \n\
              index  range\n\
              /a     /a = 1\n\

@@ -4,7 +4,8 @@
 //! has everywhere. What the user calls so is left out: it would be there twice.
 
 use bytes::BufMut;
-use dayfly_model::{charge, json};
+use dayfly_model::charge::{self, Charge};
+use dayfly_model::json;
 
 use crate::record::Record;
 use crate::reply::Pieces;
@@ -21,12 +22,12 @@ pub(super) struct Shown<'a> {
     envelope: bool,
     documents: Vec<u8>,
     count: usize,
-    charge_ru: f64,
+    charge: Charge,
 }
 
 impl<'a> Shown<'a> {
     pub(super) fn new(opened: &'a Opened, envelope: bool) -> Shown<'a> {
-        Shown { opened, envelope, documents: Vec::new(), count: 0, charge_ru: 0.0 }
+        Shown { opened, envelope, documents: Vec::new(), count: 0, charge: Charge::NOTHING }
     }
 
     /// Adds the newest version of an item.
@@ -44,13 +45,13 @@ impl<'a> Shown<'a> {
     }
 
     /// The page, and what it costs.
-    pub(super) fn into_body(self) -> (Vec<u8>, f64) {
+    pub(super) fn into_body(self) -> (Vec<u8>, Charge) {
         let rid = &self.opened.container.rid_text;
         let mut body = Vec::with_capacity(self.documents.len() + 64);
         body.put_slice(format!("{{\"_rid\":\"{rid}\",\"Documents\":[").as_bytes());
         body.put_slice(&self.documents);
         body.put_slice(format!("],\"_count\":{}}}", self.count).as_bytes());
-        (body, self.charge_ru)
+        (body, self.charge)
     }
 
     fn begin(&mut self) {
@@ -65,7 +66,7 @@ impl<'a> Shown<'a> {
         let container = &self.opened.container;
         let etag = record.etag(container);
         let shown = without_lsn(record.render(container, &etag));
-        self.charge_ru += charge::of_read(shown.len());
+        self.charge = self.charge.plus(charge::of_read(shown.len()));
         self.documents.put_slice(&shown.first);
         self.documents.put_slice(&shown.second);
         // System properties come last, so there is one before this.

@@ -38,6 +38,13 @@ impl Difference {
         changed + self.counts.len()
     }
 
+    /// How many entries go or come that somebody pays for.
+    pub(crate) fn charged(&self) -> usize {
+        let went = self.before.all().zip(&self.goes);
+        let came = self.after.all().zip(&self.comes);
+        went.chain(came).filter(|((_, term), changes)| **changes && !term.is_free()).count()
+    }
+
     /// Whether any entry stays.
     pub(crate) fn shares_any(&self) -> bool {
         self.goes.contains(&false)
@@ -60,6 +67,14 @@ impl Difference {
             batch.add(key.clone(), 0, *change);
         }
     }
+}
+
+/// How many entries go or come that somebody pays for.
+pub(super) fn charged(before: &Indexed, after: &Indexed) -> usize {
+    let (goes, comes) = compare(before.all(), after.all());
+    let went = before.all().zip(goes);
+    let came = after.all().zip(comes);
+    went.chain(came).filter(|((_, term), changes)| *changes && !term.is_free()).count()
 }
 
 /// Which of the first are not among the second, and which of the second not among

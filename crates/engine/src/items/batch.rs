@@ -4,6 +4,7 @@
 //! another, which clients call bulk, have a key each, all in the range that the request
 //! names; where a client's map of the ranges is old it is told so, and sorts them anew.
 
+use dayfly_model::charge::Charge;
 use dayfly_model::partition_key::{self, PartitionKey};
 use dayfly_model::{Error, ErrorKind, Result};
 
@@ -97,8 +98,8 @@ pub(crate) fn answer(outcome: Result<Written, Refused>, form: BatchForm) -> Repl
             if results.iter().any(|result| result.outcome.is_err()) {
                 place.rid = None;
             }
-            let charge_ru = results.iter().map(|result| result.charge_ru).sum();
-            Reply::ok(shown(results, form), now, charge_ru).at(place)
+            let charge: Charge = results.iter().map(|result| result.charge).sum();
+            Reply::ok(shown(results, form), now, charge).at(place)
         }
         Err(Refused::Failed(reply)) => reply,
     }
@@ -108,7 +109,7 @@ pub(crate) fn answer(outcome: Result<Written, Refused>, form: BatchForm) -> Repl
 fn free(result: Reply) -> Reply {
     let is_dependent =
         matches!(&result.outcome, Err(error) if error.kind == ErrorKind::FailedDependency);
-    Reply { charge_ru: if is_dependent { 0.0 } else { result.charge_ru }, ..result }
+    Reply { charge: if is_dependent { Charge::NOTHING } else { result.charge }, ..result }
 }
 
 fn shown(results: Vec<Reply>, form: BatchForm) -> Success {

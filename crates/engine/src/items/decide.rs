@@ -4,8 +4,9 @@
 //! what it means in rows can be left to [`apply`](super::apply), which knows the stamp.
 
 use bytes::Bytes;
+use dayfly_model::charge::{self, Charge};
 use dayfly_model::ttl::ItemTtl;
-use dayfly_model::{Error, ErrorKind, Result, charge};
+use dayfly_model::{Error, ErrorKind, Result};
 use dayfly_storage::Second;
 
 use super::act::{Body, From, LocatedAct, Target, Wanted, check_size};
@@ -26,7 +27,7 @@ pub(super) struct Decision {
     pub(super) corpses: Vec<Corpse>,
     pub(super) change: Change,
     pub(super) status: u16,
-    pub(super) charge_ru: f64,
+    pub(super) charge: Charge,
     /// Whether the item has a `ttl` that counts for nothing.
     pub(super) ttl_ignored: bool,
     /// It holds for commits before this second.
@@ -169,11 +170,12 @@ impl Decider<'_> {
         let ttl = ItemTtl::parse(body.ttl.as_deref(), self.sight.default)?;
         let mut corpses = self.free_unique_keys(spot, body, None)?;
         corpses.extend(dead.map(|record| self.corpse(record, &spot.key)).transpose()?);
+        let new = self.made(spot, body, ttl)?;
         Ok(Decision {
             corpses,
-            change: Change::Create(self.made(spot, body, ttl)?),
             status: 201,
-            charge_ru: charge::of_create(body.text.len(), 0),
+            charge: charge::of_create(body.text.len(), new.indexed.charged()),
+            change: Change::Create(new),
             ttl_ignored: self.ignores_ttl(body),
             valid_before: self.sight.valid_before(),
         })
@@ -186,8 +188,11 @@ impl Decider<'_> {
         let corpses = self.free_unique_keys(spot, body, None)?;
         let before = self.sight.index_of(&old)?;
         let new = self.made(spot, body, ttl)?;
+        let other = self.sight.index_by_newest(&old)?;
         let difference = Difference::new(before, new.indexed.clone());
-        Ok(self.over(body, old, corpses, |old| Change::Replace { new, old, difference }))
+        let terms =
+            other.map_or_else(|| difference.charged(), |other| new.indexed.charged_after(&other));
+        Ok(self.over(body, old, corpses, terms, |old| Change::Replace { new, old, difference }))
     }
 
     /// A new version of an item that is alive, made of the one that it has.
@@ -197,11 +202,10 @@ impl Decider<'_> {
         let body = patching.body(self.container, spot, &old)?;
         ItemTtl::parse(body.ttl.as_deref(), self.sight.default)?;
         check_size(body.text.len())?;
-        let (before, after) = (old.text().len(), body.text.len());
         let decision = self.replace(spot, &body, old)?;
         patching.note(&body);
         Ok(Decision {
-            charge_ru: charge::of_patch(before, after, 0, patching.operations()),
+            charge: decision.charge.patched(patching.operations()),
             valid_before: decision.valid_before.min(patching.valid_before(self.sight.now)),
             ..decision
         })
@@ -226,21 +230,24 @@ impl Decider<'_> {
         let before = self.sight.index_of(&old)?;
         let new = self.made(spot, body, ttl)?;
         let from = from.key.clone();
-        Ok(self.over(body, old, corpses, |old| Change::Move { new, old, before, from }))
+        let other = self.sight.index_by_newest(&old)?;
+        let terms = new.indexed.charged_after(other.as_ref().unwrap_or(&before));
+        Ok(self.over(body, old, corpses, terms, |old| Change::Move { new, old, before, from }))
     }
 
-    /// The decision to write over `old`.
+    /// The decision to write over `old`, with so many terms that come or go.
     fn over(
         &self,
         body: &Body,
         old: Old,
         corpses: Vec<Corpse>,
+        terms: usize,
         change: impl FnOnce(Old) -> Change,
     ) -> Decision {
         Decision {
             corpses,
             status: 200,
-            charge_ru: charge::of_replace(old.text().len(), body.text.len(), 0),
+            charge: charge::of_replace(old.text().len(), body.text.len(), terms),
             ttl_ignored: self.ignores_ttl(body),
             valid_before: self.alive_before(&old),
             change: change(old),
@@ -250,10 +257,12 @@ impl Decider<'_> {
     fn delete(&self, spot: &Spot, old: Old) -> Result<Decision> {
         old.check(&self.wanted.condition, self.container)?;
         let indexed = self.sight.index_of(&old)?;
+        let other = self.sight.index_by_newest(&old)?;
+        let terms = other.as_ref().unwrap_or(&indexed).charged();
         Ok(Decision {
             corpses: Vec::new(),
             status: 204,
-            charge_ru: charge::of_delete(old.text().len(), 0),
+            charge: charge::of_delete(old.text().len(), terms),
             ttl_ignored: false,
             valid_before: self.alive_before(&old),
             change: Change::Bury { old, spot: spot.clone(), indexed },
@@ -267,7 +276,7 @@ impl Decider<'_> {
         Decision {
             corpses: Vec::new(),
             status: if is_known { 304 } else { 200 },
-            charge_ru: charge::of_read(old.shown_bytes()),
+            charge: if is_known { Charge::MISS } else { charge::of_read(old.shown_bytes()) },
             ttl_ignored: false,
             valid_before: self.alive_before(&old),
             change: Change::Nothing { shown: old },

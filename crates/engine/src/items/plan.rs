@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use dayfly_model::charge::Charge;
 use dayfly_model::ttl::ContainerTtl;
 use dayfly_model::{Error, ErrorKind, Result, Timestamp};
 use dayfly_storage::{Batch, Bucket, Draft, Plan, Redraft, Room, Second, Stamp, View};
@@ -96,7 +97,7 @@ struct Done {
     /// The new version; none after a delete.
     record: Option<Record>,
     minimal: bool,
-    charge_ru: f64,
+    charge: Charge,
     ttl_ignored: bool,
     /// When the new version dies, if the default stays.
     dies_at: Option<Second>,
@@ -280,10 +281,10 @@ impl Decided {
         let mut buried = 0;
         for (decision, minimal) in self.decisions.into_iter().zip(self.minimal) {
             outcomes.push(decision.map(|decision| {
-                let Decision { corpses, change, status, charge_ru, ttl_ignored, .. } = decision;
+                let Decision { corpses, change, status, charge, ttl_ignored, .. } = decision;
                 applied.apply(&corpses, change);
                 buried += corpses.iter().filter(|corpse| corpse.has_expired).count();
-                Done { status, record: None, minimal, charge_ru, ttl_ignored, dies_at: None }
+                Done { status, record: None, minimal, charge, ttl_ignored, dies_at: None }
             }));
             if outcomes.last().is_some_and(Result::is_err) {
                 applied.pass();
@@ -322,7 +323,7 @@ impl Written {
 
     fn reply(&self, outcome: Result<Done>) -> Reply {
         match outcome {
-            Ok(done) => Reply::ok(self.shown(&done), self.now, done.charge_ru),
+            Ok(done) => Reply::ok(self.shown(&done), self.now, done.charge),
             Err(error) => Reply::failed(error, self.now),
         }
         .at(self.place.clone())

@@ -18,7 +18,7 @@ use crate::catalog::{Container, not_found};
 use crate::condition;
 use crate::deleted::DeletedPartition;
 use crate::head::State;
-use crate::index::{Index, Indexed, Policies};
+use crate::index::{Index, Indexed, Policies, Source};
 use crate::keys::{self, ItemKey, Partition};
 use crate::liveness::Liveness;
 use crate::operation::Condition;
@@ -176,6 +176,18 @@ impl<'v> Sight<'v> {
         match old {
             Old::Stored(record) => self.stored_index(record),
             Old::Made(made) => Ok(made.indexed.clone()),
+        }
+    }
+
+    /// What an item would have in the index by the policy in force, while that is not what it
+    /// has: no charge depends on how far a rebuild has come.
+    pub(super) fn index_by_newest(&self, old: &Old) -> Result<Option<Indexed>> {
+        match old {
+            Old::Stored(record) if !self.policies.is_settled() => {
+                let indexed = Source::of(record).by(self.policies.newest(), record.ts);
+                indexed.map(Some).map_err(storage_failed)
+            }
+            Old::Stored(_) | Old::Made(_) => Ok(None),
         }
     }
 

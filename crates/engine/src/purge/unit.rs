@@ -659,7 +659,7 @@ impl Plan for Unit {
 }
 
 fn charge_ru(row: &FeedRow) -> f64 {
-    charge::of_delete(usize::try_from(row.bytes).unwrap_or(usize::MAX), 0)
+    charge::of_delete(usize::try_from(row.bytes).unwrap_or(usize::MAX), 0).ru()
 }
 
 #[cfg(test)]

@@ -76,31 +76,34 @@ pub(super) struct Route {
     pub(super) composite: Option<Composite>,
 }
 
-/// Chooses the way of a query over some segments.
+/// Chooses the way of a query over some segments, and says whether it is paid by what it
+/// gives: the policy alone decides that, and not the way. A filter that no index can look up
+/// is paid by all that it is asked of; but in an order of an index, by what it gives.
 pub(super) fn choose(
     chooser: &Chooser<'_>,
     program: &Program,
     segments: &[Segment],
-) -> Result<Way> {
+) -> Result<(Way, bool)> {
     let sieve = program.sieve();
     if sieve == Sieve::Nothing {
-        return Ok(Way::Nothing);
+        return Ok((Way::Nothing, true));
     }
     let by_filter = chooser.by_filter(&chooser.said.without(&sieve))?;
     let is_sorted = program.style() == Style::Sort;
-    if matches!(by_filter, Way::Scan(_)) && !is_sorted {
-        return Ok(by_filter);
+    let is_sought = matches!(by_filter, Way::Numbers(_));
+    if !is_sought && !is_sorted {
+        return Ok((by_filter, !program.filters_items()));
     }
     if chooser.is_small(segments)? {
-        return Ok(Way::Scan(Why::Few));
+        return Ok((Way::Scan(Why::Few), true));
     }
     if is_sorted
         && !chooser.is_selective(&sieve, segments)?
         && let Some(route) = chooser.by_order(program.order(), &sieve)?
     {
-        return Ok(Way::Ordered(route));
+        return Ok((Way::Ordered(route), true));
     }
-    Ok(by_filter)
+    Ok((by_filter, true))
 }
 
 /// What there is to choose from.

@@ -3,7 +3,7 @@
 //!
 //! The query is carried out, so that all figures are those of the page itself.
 
-use dayfly_model::charge::rounded;
+use dayfly_model::charge::Charge;
 use dayfly_sql::run::{Held, Holds, Steps, ValueSpan};
 use dayfly_storage::{Direction, Figures};
 use serde_json::{Value, json};
@@ -32,7 +32,7 @@ pub(crate) fn explain(
     match run(shared, opened, asked, steps) {
         Ok(ran) => {
             let body = told(&ran, opened, &shared.store.figures()).to_string();
-            Reply::ok(Success::new(200, body), opened.now(), ran.charge_ru)
+            Reply::ok(Success::new(200, body), opened.now(), ran.charge)
         }
         Err(error) => opened.failed(error),
     }
@@ -57,8 +57,15 @@ fn told(ran: &Ran, opened: &Opened, store: &Figures) -> Value {
             "more": ran.continuation.is_some(),
         },
         "storage": { "rows": store.rows, "deletedRows": store.deleted_rows },
-        "charge": rounded(ran.charge_ru),
+        "charge": ran.charge.ru(),
+        "chargeParts": parts(&ran.charge),
     })
+}
+
+fn parts(charge: &Charge) -> Value {
+    let number = |text: String| text.parse::<f64>().map_or(Value::Null, Value::from);
+    let whole = |text: String| text.parse::<u64>().map_or_else(|_| number(text), Value::from);
+    charge.parts().into_iter().map(|(name, value)| (name.to_owned(), whole(value))).collect()
 }
 
 fn memory(held: Held) -> Value {

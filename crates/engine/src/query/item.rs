@@ -1,5 +1,6 @@
 //! Items and other resources, as the query language sees them.
 
+use dayfly_model::charge;
 use dayfly_model::rid::ItemRid;
 use dayfly_model::value::{self, Value};
 use dayfly_sql::run::Item;
@@ -44,6 +45,11 @@ impl Item for Row<'_> {
         let text = self.record.render(self.container, &self.record.etag(self.container));
         out.extend_from_slice(&text.first);
         out.extend_from_slice(&text.second);
+    }
+
+    /// What reading it would cost.
+    fn weight(&self) -> u64 {
+        charge::weight(self.record.text().len())
     }
 }
 

@@ -65,6 +65,7 @@ pub(super) struct Setup {
     pub(super) cache_bytes: u64,
     /// Whether the container has the tenant of an item above its `pk` in the partition key.
     pub(super) hierarchical: bool,
+    pub(super) limits: QueryLimits,
 }
 
 /// The tenant of all items.
@@ -79,6 +80,7 @@ impl Setup {
             change_delay_seconds: 0,
             cache_bytes: LocalOptions::default().cache_bytes,
             hierarchical: false,
+            limits: QueryLimits::SMALL,
         }
     }
 
@@ -208,7 +210,7 @@ impl Server {
         EngineSettings {
             ranges_min: self.setup.slices(),
             change_delay_seconds: self.setup.change_delay_seconds,
-            query_limits: QueryLimits::SMALL,
+            query_limits: self.setup.limits,
             ..EngineSettings::default()
         }
     }

@@ -28,6 +28,12 @@ const SYSTEM: [&str; 5] = ["_rid", "_self", "_etag", "_attachments", TIME];
 /// When the item was written.
 const TIME: &str = "_ts";
 
+/// What is in every index, whatever the policy says.
+const ID: &str = "id";
+
+/// How long an item lives.
+const TTL: &str = "ttl";
+
 /// How long the bytes of a value are at most; longer ones are cut.
 pub const VALUE_BYTES_MAX: usize = 512;
 
@@ -42,6 +48,8 @@ pub struct Rules {
     left_out: Vec<String>,
     /// The members of composite indexes that are `_ts`.
     times: Vec<Slot>,
+    /// The paths and composite indexes whose entries cost nothing.
+    free: Vec<u64>,
     is_on: bool,
 }
 
@@ -121,6 +129,7 @@ impl Rules {
             computed: computed.iter().map(|property| property.name.to_owned()).collect(),
             left_out: Vec::new(),
             times: Vec::new(),
+            free: [ID, TTL].map(|name| path_id(&[Step::Name(name)])).into(),
             is_on,
         };
         if !is_on {
@@ -163,7 +172,7 @@ impl Rules {
         for name in SYSTEM {
             self.leave_out(name);
         }
-        let id = self.named(0, "id");
+        let id = self.named(0, ID);
         if let Some(node) = self.nodes.get_mut(id) {
             node.itself = Some(true);
         }
@@ -201,6 +210,10 @@ impl Rules {
             return;
         }
         let composite = self.composites.len();
+        let is_of_time = |(path, _): &(Path, Order)| matches!(path.segments(), [name] if name == TTL || name == TIME);
+        if members.iter().any(is_of_time) {
+            self.free.push(id);
+        }
         for (member, (path, _)) in members.iter().enumerate() {
             if path.segments() == [TIME] {
                 self.times.push(Slot { composite, member });
@@ -252,6 +265,13 @@ impl Rules {
     /// The composite indexes that have entries.
     pub fn composites(&self) -> &[Composite] {
         &self.composites
+    }
+
+    /// Whether the entries of a path or of a composite index cost nothing, by the number that
+    /// stands for it: those for how long an item lives and for when it was written, since no
+    /// charge may depend on that, and those for `id`, since no policy is without them.
+    pub(super) fn is_free(&self, number: u64) -> bool {
+        self.free.contains(&number)
     }
 
     /// Whether entries depend on when an item was written.

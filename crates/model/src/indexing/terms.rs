@@ -42,11 +42,17 @@ pub struct Term {
     /// `<path:8> <value>`
     bytes: Vec<u8>,
     is_cut: bool,
+    is_free: bool,
 }
 
 impl Term {
     fn new(path: u64, value: &[u8], is_cut: bool) -> Term {
-        Term { bytes: [&path.to_be_bytes(), value].concat(), is_cut }
+        Term { bytes: [&path.to_be_bytes(), value].concat(), is_cut, is_free: false }
+    }
+
+    /// The same, with what these rules say of its charge.
+    fn by(self, path: u64, rules: &Rules) -> Term {
+        Term { is_free: rules.is_free(path), ..self }
     }
 
     /// The path's number, then the bytes of the value.
@@ -62,6 +68,12 @@ impl Term {
     /// Whether the value is more than its bytes say.
     pub fn is_cut(&self) -> bool {
         self.is_cut
+    }
+
+    /// Whether nobody pays for it: it is about how long an item lives, or when it was written,
+    /// or it is its `id`.
+    pub fn is_free(&self) -> bool {
+        self.is_free
     }
 }
 
@@ -195,7 +207,7 @@ impl Walk<'_> {
         if self.rules.takes(place) {
             let path = path.unwrap_or_else(|| spelled_id(&self.path));
             let (bytes, shortened) = shortened(&self.value, VALUE_BYTES_MAX);
-            self.terms.push(Term::new(path, bytes, is_cut || shortened));
+            self.terms.push(Term::new(path, bytes, is_cut || shortened).by(path, self.rules));
         }
         let rules = self.rules;
         for slot in rules.slots(place) {
@@ -282,7 +294,7 @@ impl Walk<'_> {
                 value.extend(turned(&member.bytes, *order));
                 is_cut |= member.is_cut;
             }
-            Term::new(composite.id, &value, is_cut)
+            Term::new(composite.id, &value, is_cut).by(composite.id, self.rules)
         };
         let mut composites: Vec<Term> =
             self.rules.composites().iter().zip(&self.slots).map(composite).collect();

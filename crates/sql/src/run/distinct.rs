@@ -20,7 +20,7 @@ use sha2::{Digest, Sha256};
 
 use super::aggregate::kept;
 use super::evaluate::Scope;
-use super::page::{Limits, Resume, rows_wanted};
+use super::page::{Limits, Resume, SortedRow, rows_wanted};
 use super::place::{After, SortPlace, may_follow};
 use super::program::Program;
 
@@ -235,9 +235,9 @@ impl DistinctRows {
         self.rows.len()
     }
 
-    /// The rows in their order, and whether some were left out.
-    pub(super) fn finish(self) -> (BTreeMap<SortPlace, Vec<u8>>, bool) {
-        let rows = self.rows.into_iter().map(|(place, row)| (place, row.text));
+    /// The rows in their order, and whether some were left out. None is of one item alone.
+    pub(super) fn finish(self) -> (BTreeMap<SortPlace, SortedRow>, bool) {
+        let rows = self.rows.into_iter().map(|(place, row)| (place, (row.text, 0)));
         (rows.collect(), self.cut)
     }
 }

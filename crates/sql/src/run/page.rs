@@ -68,6 +68,25 @@ pub struct Finished {
     pub resume: Option<Resume>,
     /// What was in memory before anything could be written.
     pub held: Held,
+    /// The items that it gave.
+    pub given: Given,
+}
+
+/// The items that a page gave: those that have a row on it; where rows are made of all items
+/// at once, those that the filter let through. It is the same whichever way brought the items.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Given {
+    /// How many.
+    pub items: u64,
+    /// What they weigh together.
+    pub weight: u64,
+}
+
+impl Given {
+    fn add(&mut self, weight: u64) {
+        self.items += 1;
+        self.weight += weight;
+    }
 }
 
 /// What a page had to keep in memory before anything could be written.
@@ -105,14 +124,22 @@ pub struct Page<'p> {
     full: bool,
     stages: Vec<Gathering<'p>>,
     gathered: Gathered,
+    given: Given,
+    /// What the item weighs that is being added.
+    weight: u64,
+    /// Whether its rows are gathered with those of others.
+    is_gathered: bool,
 }
+
+/// A row in its place, and what its item weighs.
+pub(super) type SortedRow = (Vec<u8>, u64);
 
 /// What is gathered before anything can be written.
 enum Gathered {
     Nothing,
     Groups(Groups),
     /// Rows by their place in the order; whether some were left out.
-    Sorted(BTreeMap<SortPlace, Vec<u8>>, bool),
+    Sorted(BTreeMap<SortPlace, SortedRow>, bool),
     /// Rows that come in their order: the last one, and what holds back those of
     /// earlier pages.
     Ordered(Option<After>, Gate),
@@ -153,6 +180,9 @@ impl<'p> Page<'p> {
             full: false,
             stages: program.stages.iter().map(Gathering::new).collect(),
             gathered,
+            given: Given::default(),
+            weight: 0,
+            is_gathered: false,
         }
     }
 
@@ -175,7 +205,14 @@ impl<'p> Page<'p> {
         self.run.pass(item.text().len())?;
         let tie = self.program.tie(tie);
         let loaded = Loaded::read(&self.program.fields, item, &self.run)?;
-        self.add_rows(Some(&loaded), tie)
+        (self.weight, self.is_gathered) = (item.weight(), false);
+        let count = self.count;
+        let added = self.add_rows(Some(&loaded), tie)?;
+        if self.is_gathered || self.count > count {
+            self.given.add(self.weight);
+        }
+        self.weight = 0;
+        Ok(added)
     }
 
     /// Finishes the page of a query without groups whose aggregates are known.
@@ -183,7 +220,8 @@ impl<'p> Page<'p> {
         self.gathered = Gathered::Nothing;
         let held = self.held();
         self.write_group(&GroupValues { keys: Vec::new(), aggregates })?;
-        Ok(Finished { rows: self.rows, count: self.count, resume: None, held })
+        let given = Given::default();
+        Ok(Finished { rows: self.rows, count: self.count, resume: None, held, given })
     }
 
     /// Adds the row of a query that reads no items.
@@ -197,7 +235,7 @@ impl<'p> Page<'p> {
         }
         let scope = Scope { run: &self.run, item, bound: None, group: None };
         if let Some(stage) = self.stages.first_mut() {
-            stage.add(&scope)?;
+            self.is_gathered = stage.add(&scope)?;
             return Ok(Added::More);
         }
         self.add_outermost(item, None, tie)
@@ -220,6 +258,7 @@ impl<'p> Page<'p> {
         tie: (u64, u64),
     ) -> Result<Added> {
         let Page { program, limits, run, resume, rows, count, full, gathered, .. } = self;
+        let (weight, is_gathered) = (self.weight, &mut self.is_gathered);
         let select = &program.select;
         let scope = Scope { run, item, bound, group: None };
         let mut number = 0;
@@ -227,15 +266,19 @@ impl<'p> Page<'p> {
         select.each(&scope, &mut |row| {
             let place = number;
             match gathered {
-                Gathered::Groups(groups) => select.add_to_group(row, groups)?,
+                Gathered::Groups(groups) => {
+                    *is_gathered = true;
+                    select.add_to_group(row, groups)?;
+                }
                 Gathered::Sorted(sorted, cut) => {
                     let place = (sort_key(&program.order, row)?, tie, place);
                     if may_follow(resume.after.as_ref(), &place) {
                         let keep = rows_wanted(resume, limits);
-                        *cut |= insert(sorted, place, keep, program, row)?;
+                        *cut |= insert(sorted, place, keep, program, row, weight)?;
                     }
                 }
                 Gathered::Distinct(distinct) => {
+                    *is_gathered = true;
                     let place = (sort_key(&program.order, row)?, tie, place);
                     if !distinct.add(place, program, row, resume, limits)? {
                         *full = true;
@@ -326,7 +369,8 @@ impl<'p> Page<'p> {
             return Err(too_large());
         }
         let resume = (more && self.resume.take != Some(0)).then_some(self.resume);
-        Ok(Finished { rows: self.rows, count: self.count, resume, held })
+        let given = self.given;
+        Ok(Finished { rows: self.rows, count: self.count, resume, held, given })
     }
 
     fn held(&self) -> Held {
@@ -425,10 +469,11 @@ impl<'p> Page<'p> {
     }
 
     /// Writes sorted rows. Whether there are more than fit.
-    fn write_sorted(&mut self, sorted: BTreeMap<SortPlace, Vec<u8>>, cut: bool) -> Result<bool> {
+    fn write_sorted(&mut self, sorted: BTreeMap<SortPlace, SortedRow>, cut: bool) -> Result<bool> {
         let before = self.resume.after.clone();
         let mut gate = Gate::default();
-        for (place, text) in sorted {
+        let mut items = HashSet::new();
+        for (place, (text, weight)) in sorted {
             if !gate.passes(before.as_ref(), &place)? {
                 continue;
             }
@@ -439,10 +484,14 @@ impl<'p> Page<'p> {
             if self.count >= self.limits.rows || !fits {
                 return Ok(true);
             }
+            let item = place.1;
             self.resume.after = Some(After::next(self.resume.after.take(), place));
             if self.resume.skip > 0 {
                 self.resume.skip -= 1;
                 continue;
+            }
+            if weight > 0 && items.insert(item) {
+                self.given.add(weight);
             }
             push(&mut self.rows, &mut self.count, &text);
             self.resume.take = self.resume.take.map(|take| take - 1);
@@ -493,11 +542,12 @@ fn stream(
 /// Puts a row in its place, and drops the last one when there are more than are
 /// wanted. Whether one was dropped.
 fn insert(
-    sorted: &mut BTreeMap<SortPlace, Vec<u8>>,
+    sorted: &mut BTreeMap<SortPlace, SortedRow>,
     place: SortPlace,
     wanted: usize,
     program: &Program,
     row: &Scope<'_>,
+    weight: u64,
 ) -> Result<bool> {
     let full = sorted.len() >= wanted;
     if full && sorted.last_key_value().is_none_or(|(last, _)| place > *last) {
@@ -509,8 +559,8 @@ fn insert(
     }
     row.run.pass(text.len())?;
     row.run.keep(kept(&text) + place.0.len())?;
-    sorted.insert(place, text);
-    if full && let Some((place, text)) = sorted.pop_last() {
+    sorted.insert(place, (text, weight));
+    if full && let Some((place, (text, _))) = sorted.pop_last() {
         row.run.drop_kept(kept(&text) + place.0.len());
     }
     Ok(full)

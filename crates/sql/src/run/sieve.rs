@@ -83,6 +83,11 @@ impl Program {
         self.select.filter.is_some()
     }
 
+    /// Whether items are asked anything before they make rows.
+    pub fn filters_items(&self) -> bool {
+        self.innermost().filter.is_some()
+    }
+
     /// What its aggregates ask, if they are about whole items and nothing else is
     /// selected.
     pub fn facts(&self) -> Option<Vec<Fact>> {

@@ -82,10 +82,12 @@ impl<'p> Gathering<'p> {
         Gathering { stage, groups, seen: HashSet::new(), values: Vec::new() }
     }
 
-    /// Adds the rows of an item, or of a row of the stage before.
-    pub(super) fn add(&mut self, scope: &Scope<'_>) -> Result<()> {
+    /// Adds the rows of an item, or of a row of the stage before. Whether there were any.
+    pub(super) fn add(&mut self, scope: &Scope<'_>) -> Result<bool> {
         let select = &self.stage.select;
+        let mut is_any = false;
         select.each(scope, &mut |row| {
+            is_any = true;
             if select.is_grouped() {
                 select.add_to_group(row, &mut self.groups)?;
             } else {
@@ -94,7 +96,7 @@ impl<'p> Gathering<'p> {
             }
             Ok(Flow::More)
         })?;
-        Ok(())
+        Ok(is_any)
     }
 
     /// Its rows.

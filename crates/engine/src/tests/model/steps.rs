@@ -8,6 +8,7 @@ use std::fmt;
 
 use super::super::random::Random;
 use super::super::server::{Crash, Kind, Setup};
+use crate::QueryLimits;
 
 /// About how many steps a history has.
 const STEPS: usize = 60;
@@ -192,6 +193,7 @@ impl History {
             change_delay_seconds: random.pick(&[0, 0, 0, 3]),
             cache_bytes: random.pick(&[0, 20_000]),
             hierarchical: seed.is_multiple_of(3),
+            limits: QueryLimits::SMALL,
         };
         let steps = (0..STEPS as u64).map(|mark| random.step(mark)).collect();
         History { setup, steps }

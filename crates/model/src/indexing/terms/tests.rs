@@ -25,17 +25,22 @@ fn steps(path: &str) -> Vec<Step<'_>> {
     path.split('.').map(|name| if name == "[]" { Step::Item } else { Step::Name(name) }).collect()
 }
 
+/// A term, free if the rules of any policy say so.
+fn term(path: u64, value: &[u8], is_cut: bool) -> Term {
+    Term::new(path, value, is_cut).by(path, &Rules::new(&policy("{}")))
+}
+
 /// The terms for `a=1` and the like; `a=07` is a type only.
 fn expected(terms: &[(&str, &str)]) -> Vec<Term> {
-    let term = |(path, value): &(&str, &str)| {
+    let made = |(path, value): &(&str, &str)| {
         let path = path_id(&steps(path));
         match *value {
-            "[" => Term::new(path, &[7], true),
-            "{" => Term::new(path, &[8], true),
-            value => Term::new(path, &order::key(&value::read(value).unwrap()), false),
+            "[" => term(path, &[7], true),
+            "{" => term(path, &[8], true),
+            value => term(path, &order::key(&value::read(value).unwrap()), false),
         }
     };
-    let all: BTreeSet<Term> = terms.iter().map(term).collect();
+    let all: BTreeSet<Term> = terms.iter().map(made).collect();
     all.into_iter().collect()
 }
 
@@ -248,7 +253,7 @@ fn naive(value: &Value, way: &mut Vec<String>, policy: &IndexingPolicy, out: &mu
             _ => VALUE_BYTES_MAX,
         };
         let kept = &whole[..whole.len().min(cut)];
-        out.insert(Term::new(path_id(&steps), kept, kept.len() < whole.len()));
+        out.insert(term(path_id(&steps), kept, kept.len() < whole.len()));
     }
     match value {
         Value::Array(values) => {
@@ -371,5 +376,33 @@ proptest! {
         if !left.is_cut() && !right.is_cut() {
             prop_assert_eq!(left.bytes().cmp(right.bytes()), expected);
         }
+    }
+}
+
+/// What is about a life or a time is in the index, as the id is, and nobody pays for it.
+#[test]
+fn the_terms_of_id_ttl_and_ts_are_free() {
+    let charged = |policy: &str, item: &str| {
+        let terms = terms(policy, item);
+        let all = || terms.values.iter().chain(&terms.composites);
+        (all().count(), all().filter(|term| !term.is_free()).count())
+    };
+    let composite = |path: &str| {
+        format!(
+            r#"{{"compositeIndexes":[[{{"path":"/a","order":"ascending"}},
+                {{"path":"{path}","order":"ascending"}}]]}}"#
+        )
+    };
+    for (policy, item, expected) in [
+        ("{}", r#"{"id":"1","a":1}"#, (2, 1)),
+        ("{}", r#"{"id":"1","a":1,"ttl":5}"#, (3, 1)),
+        // Another ttl is a property like any other.
+        ("{}", r#"{"a":{"ttl":5,"id":5},"TTL":5}"#, (4, 4)),
+        (&composite("/b"), r#"{"a":1,"b":2}"#, (3, 3)),
+        (&composite("/ttl"), r#"{"a":1,"ttl":2}"#, (3, 1)),
+        (&composite("/_ts"), r#"{"a":1}"#, (2, 1)),
+        (&composite("/b/ttl"), r#"{"a":1,"b":{"ttl":2}}"#, (4, 4)),
+    ] {
+        assert_eq!(charged(policy, item), expected, "{policy} {item}");
     }
 }
