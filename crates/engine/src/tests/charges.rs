@@ -2,8 +2,9 @@
 //! the same, to the last part of its charge.
 //!
 //! One server purges before each step, and there was never anything in it but what is asked
-//! for. The other purges hardly ever, and has been full of items that have expired. So
-//! nothing may be charged for them, nor for the ways that queries take around them.
+//! for. The other purges hardly ever, and is full of items that have expired; nor does it
+//! rebuild its index. So nothing may be charged for what the background has not done yet, nor
+//! for the ways that queries take around it.
 
 use dayfly_model::charge::Charge;
 use dayfly_model::patch::Patch;
@@ -101,19 +102,20 @@ impl Pair {
             let kind = Kind::Memory { slices };
             let mut server = Server::with(Setup { limits: LIMITS, ..Setup::of(kind) });
             server.make_container(Some(1000), &[]);
-            let policy = json!({
-                "includedPaths": [{"path": "/*"}],
-                "excludedPaths": [{"path": "/out/?"}],
-                "compositeIndexes": [
-                    [{"path": "/a", "order": "descending"}, {"path": "/n"}],
-                    [{"path": "/n"}, {"path": "/_ts"}],
-                ],
-            });
-            server.try_definition(Some(1000), &policy, &json!([])).unwrap();
+            server.try_definition(Some(1000), &policy("/x/?"), &json!([])).unwrap();
             server.turns();
             server
         };
         Pair { clean: server(), full: server(), now: 1000, writes: 0 }
+    }
+
+    /// Both get another policy, and only one of them rebuilds its index.
+    fn change_policy(&mut self, random: &mut Random) {
+        let policy = policy(random.pick(&["/x/?", "/y/?"]));
+        for server in [&self.clean, &self.full] {
+            server.try_definition(Some(1000), &policy, &json!([])).unwrap();
+        }
+        self.clean.turns();
     }
 
     /// Both are asked, and both tell the same. Returns the answers.
@@ -227,6 +229,18 @@ impl Pair {
     }
 }
 
+/// A policy that leaves out a path of which no query knows.
+fn policy(left_out: &str) -> Value {
+    json!({
+        "includedPaths": [{"path": "/*"}],
+        "excludedPaths": [{"path": "/out/?"}, {"path": left_out}],
+        "compositeIndexes": [
+            [{"path": "/a", "order": "descending"}, {"path": "/n"}],
+            [{"path": "/n"}, {"path": "/_ts"}],
+        ],
+    })
+}
+
 fn item(random: &mut Random, id: &str, ttl: Option<u64>) -> Value {
     let length = usize::try_from(random.pick(&[1, 500, 3000])).unwrap();
     let mut item = json!({
@@ -237,6 +251,8 @@ fn item(random: &mut Random, id: &str, ttl: Option<u64>) -> Value {
         "s": random.pick(&["x", "y", "z"]),
         "t": [1, 2],
         "out": random.below(2),
+        "x": random.below(2),
+        "y": random.below(2),
         "fill": "f".repeat(length),
     });
     if let Some(ttl) = ttl {
@@ -258,6 +274,7 @@ fn play(seed: u64) -> Outcome {
             5 => pair.pass(1 + random.below(3)),
             6 => pair.read(&mut random)?,
             7 if random.chance(10) => drop(pair.full.purge()),
+            7 if random.chance(20) => pair.change_policy(&mut random),
             _ => pair.query(&mut random)?,
         }
     }
