@@ -5,10 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.azure.cosmos.CosmosContainer;
 import com.azure.cosmos.CosmosException;
-import com.azure.cosmos.models.CosmosChangeFeedRequestOptions;
 import com.azure.cosmos.models.CosmosStoredProcedureProperties;
-import com.azure.cosmos.models.FeedRange;
-import com.fasterxml.jackson.databind.node.ObjectNode;
 import org.junit.jupiter.api.Test;
 
 /** What is not there yet says so. Each of these fails when its feature comes. */
@@ -21,13 +18,6 @@ class NotYetTest extends OverHttpAndHttps {
 
     private static void assertSaysSo(CosmosException error) {
         assertTrue(error.getMessage().contains("is not supported by dayfly yet."), error.getMessage());
-    }
-
-    @Test
-    void theChangeFeed() {
-        CosmosContainer container = container();
-        var all = CosmosChangeFeedRequestOptions.createForProcessingFromBeginning(FeedRange.forFullRange());
-        assertSaysSo(refused(501, () -> container.queryChangeFeed(all, ObjectNode.class).stream().count()));
     }
 
     @Test
