@@ -4,18 +4,20 @@
 //! everything, so nothing else does. The life histogram of one bucket is
 //! recounted by itself, in the background after a start.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use bytes::Bytes;
 use dayfly_model::partition_key::PartitionKey;
 use dayfly_model::{Error, ErrorKind, Result};
-use dayfly_storage::{Batch, Bucket, Direction, KeyRange, Pair, Snapshot};
+use dayfly_storage::{Batch, Bucket, Direction, Head, KeyRange, Pair, Snapshot};
 
 use crate::catalog::{self, CatalogView, Container, ContainerRecord, Database};
 use crate::head::State;
 use crate::index::{self, Index};
 use crate::keys;
 use crate::lives::Recounted;
+use crate::log::{self, Event, LogRow, Telling};
 use crate::record::{FeedRow, Record};
 use crate::reply::storage_failed;
 use crate::shared::Shared;
@@ -83,7 +85,7 @@ fn bucket_is_whole(
     let mut rows = HashMap::new();
     let mut made = Batch::default();
     let mut touched = HashSet::new();
-    let mut items = 0;
+    let mut stored = HashMap::new();
     let mut range = keys::everything();
     while let Some(pairs) = chunk(snapshot, bucket, &mut range)? {
         for (key, value) in pairs {
@@ -94,11 +96,11 @@ fn bucket_is_whole(
                 }
                 let spot = check_place(container, bucket, docno, &record)?;
                 let indexed = policies.of_stored(&record, &get).map_err(storage_failed)?;
-                record.put(&mut made, &spot.partition, &spot.key, &indexed);
+                record.put(&mut made, &spot.partition, &spot.key, &indexed, &Telling::NOTHING);
                 if record.is_touched {
                     touched.insert(record.docno);
                 }
-                items += 1;
+                stored.insert(record.docno, record.version);
             }
             rows.insert(key, value);
         }
@@ -108,6 +110,7 @@ fn bucket_is_whole(
         return Err(broken(bucket, "the head does not know its deleted partitions"));
     }
     rows.retain(|key, _| keys::of_deleted_partition(key).is_none());
+    check_log(bucket, &head, &take_log(&mut rows, bucket)?, &stored)?;
     for other in [
         keys::purge_cursor(),
         keys::policy_history(),
@@ -133,8 +136,77 @@ fn bucket_is_whole(
     }
     match rows.into_keys().next() {
         Some(key) => Err(broken(bucket, &format!("a row without an item: {key:?}"))),
-        None => Ok(items),
+        None => Ok(stored.len()),
     }
+}
+
+/// The rows of the log, and up to which commit it is trimmed.
+struct StoredLog {
+    rows: BTreeMap<Bytes, LogRow>,
+    trimmed: u64,
+}
+
+/// Takes the log out of the rows of a bucket.
+fn take_log(rows: &mut HashMap<Bytes, Bytes>, bucket: Bucket) -> Result<StoredLog> {
+    let trimmed = match rows.remove(&keys::log_trimmed()[..]) {
+        Some(row) => row.as_ref().try_into().map(u64::from_be_bytes),
+        None => Ok(0),
+    };
+    let trimmed = trimmed.map_err(|_| broken(bucket, "nobody knows how far the log is trimmed"))?;
+    let keys: Vec<Bytes> =
+        rows.keys().filter(|key| keys::log_lsn(key).is_some()).cloned().collect();
+    let mut log = BTreeMap::new();
+    for key in keys {
+        let row = rows.remove(&key).unwrap_or_default();
+        let row = LogRow::decode(&key, &row).map_err(storage_failed)?;
+        log.insert(key, row);
+    }
+    Ok(StoredLog { rows: log, trimmed })
+}
+
+/// What the log tells last of each item is what is there, and nothing that is there is left
+/// out.
+fn check_log(
+    bucket: Bucket,
+    head: &Head,
+    log: &StoredLog,
+    stored: &HashMap<u64, u64>,
+) -> Result<()> {
+    let Some(state) = State::of(head).log else {
+        return if log.rows.is_empty() { Ok(()) } else { Err(broken(bucket, "a log that is off")) };
+    };
+    if !state.is_on() {
+        return Ok(());
+    }
+    let from = state.after.max(log.trimmed);
+    let is_told =
+        |version: u64| lsn_of(version) <= from || log.rows.contains_key(&log::key_of(version)[..]);
+    let mut last: HashMap<u64, Option<u64>> = HashMap::new();
+    for row in log.rows.values().filter(|row| row.lsn > state.after) {
+        if row.lsn > head.lsn || row.ts.0 > head.ts {
+            return Err(broken(bucket, "the log tells what has not happened"));
+        }
+        if row.previous.is_some_and(|previous| !is_told(previous)) {
+            return Err(broken(bucket, "the log does not tell what was before"));
+        }
+        let known = match &row.event {
+            Event::Created(record) | Event::Replaced(record) => {
+                last.insert(record.docno, Some(record.version)).map(|_| record.docno)
+            }
+            Event::Ended(ended) => last.insert(ended.docno, None).map(|_| ended.docno),
+        };
+        if matches!(row.event, Event::Created(_)) && known.is_some() {
+            return Err(broken(bucket, "the log tells of an item twice that it came"));
+        }
+    }
+    let is_last = |(docno, version): (&u64, &Option<u64>)| stored.get(docno) == version.as_ref();
+    if !last.iter().all(is_last) {
+        return Err(broken(bucket, "the log tells of an item what is not so"));
+    }
+    if !stored.values().all(|version| is_told(*version)) {
+        return Err(broken(bucket, "the log leaves out an item"));
+    }
+    Ok(())
 }
 
 /// What a recount found.

@@ -71,6 +71,22 @@ pub(crate) enum After {
     Failed(Second),
 }
 
+impl After {
+    /// What two looks at one bucket said.
+    pub(crate) fn and(self, other: After) -> After {
+        match (self, other) {
+            (After::Next(one), After::Next(other)) => {
+                After::Next([one, other].into_iter().flatten().min())
+            }
+            (After::Next(_) | After::More, After::More) | (After::More, After::Next(_)) => {
+                After::More
+            }
+            (ended, After::Next(_) | After::More) => ended,
+            (_, ended) => ended,
+        }
+    }
+}
+
 impl Deadlines {
     /// Something in `bucket` dies at `at`. Nearly always something else dies
     /// before it; then this is a comparison.

@@ -3,6 +3,8 @@
 //! ```text
 //! place     how far somebody has read, as a token
 //! shown     a change as clients see it
+//! latest    the newest version of each item that is alive
+//! versions  every version, and how each item ended
 //! ```
 //!
 //! **A place is a commit.** Each bucket counts its own, so a place is the last commit that
@@ -14,45 +16,106 @@
 //! **The latest versions** are the rows of the bucket's feed, of which an item has one: at
 //! the commit that wrote it last. What is dead is in no page.
 //!
+//! **All versions** are the rows of its log. Who asks for them where there is no log begins
+//! one, unless the container's definition says that there is to be none. They are read from
+//! now on, or from a place; what came after a place must not be older than the log keeps it.
+//!
 //! A page looks at so many rows at most, and goes on behind what it does not show until
 //! then: clients take an empty page for the end.
 
+mod latest;
 mod place;
 mod shown;
+mod versions;
 
 use dayfly_model::charge::Charge;
-use dayfly_model::{Error, Result, Timestamp};
-use dayfly_storage::{Bucket, Direction};
+use dayfly_model::{Error, ErrorKind, Result, Timestamp};
+use dayfly_storage::{Bucket, commit};
 
 use self::place::Places;
 use self::shown::Shown;
-use crate::index::Barren;
+use crate::clerk::Clerk;
+use crate::head::{LogState, State};
 use crate::keys;
-use crate::liveness::Liveness;
+use crate::log::{self, BeginLog};
 use crate::operation::{ChangesFrom, FeedMode, Page, ReadChanges};
 use crate::pages::limit;
 use crate::parts::{Scope, scopes};
-use crate::record::{self, FeedRow};
+use crate::record;
 use crate::reply::{Reply, Success, storage_failed};
 use crate::scope::Opened;
-use crate::version;
 
 /// The largest page, in bytes of items, unless one commit has more.
 const PAGE_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
+/// How many bytes of a log are read for a page, of whatever items.
+const LOG_BYTES_MAX: u64 = 16 * PAGE_BYTES_MAX;
 
 /// How many rows are read at once, at least and at most.
 const CHUNK_MIN: usize = 16;
 const CHUNK_MAX: usize = 512;
 
+/// What a request for changes came to.
+pub(crate) enum Changes {
+    Shown(Reply),
+    /// There is no log yet: it has to [begin](begin).
+    HasNoLog,
+}
+
+/// Why a page is not shown.
+enum Unshown {
+    Failed(Error),
+    HasNoLog,
+}
+
+impl From<Error> for Unshown {
+    fn from(error: Error) -> Unshown {
+        Unshown::Failed(error)
+    }
+}
+
 /// Shows what changed in a part of a container.
-pub(crate) fn changes(opened: &Opened, asked: &ReadChanges) -> Reply {
-    let outcome = FeedPage::new(opened, asked).and_then(FeedPage::run);
-    outcome.unwrap_or_else(|error| opened.failed(error)).at(opened.place(&asked.part))
+pub(crate) fn changes(opened: &Opened, asked: &ReadChanges) -> Changes {
+    let outcome = FeedPage::new(opened, asked).and_then(|page| Ok(page.run()?));
+    let reply = match outcome {
+        Ok(reply) => reply,
+        Err(Unshown::HasNoLog) => return Changes::HasNoLog,
+        Err(Unshown::Failed(error)) => opened.failed(error),
+    };
+    Changes::Shown(reply.at(opened.place(&asked.part)))
+}
+
+/// Begins the log of a container, then shows what is asked.
+pub(crate) fn begin(clerk: &Clerk<'_>, asked: &ReadChanges) -> Reply {
+    let shared = clerk.shared();
+    let opened = match shared.enter_part(&asked.at, &asked.part) {
+        Ok(opened) => opened,
+        Err(reply) => return reply,
+    };
+    let given = opened.container.definition().feed_minutes();
+    let plan = BeginLog {
+        minutes: given.unwrap_or(clerk.settings().feed_retention_minutes),
+        by_definition: given.is_some(),
+    };
+    let lacks = |bucket: &Bucket| !log::is_on(&State::of(&opened.snapshot.head(*bucket)));
+    if plan.minutes > 0 {
+        for bucket in opened.container.buckets().filter(lacks) {
+            if let Err(reply) = commit(&*shared.store, bucket, plan).wait() {
+                return reply.at(opened.place(&asked.part));
+            }
+        }
+    }
+    drop(opened);
+    shared.in_container(&asked.at, &asked.part, |opened| match changes(opened, asked) {
+        Changes::Shown(reply) => reply,
+        Changes::HasNoLog => opened.failed(is_off()).at(opened.place(&asked.part)),
+    })
 }
 
 /// One page of changes on its way.
 struct FeedPage<'a> {
     opened: &'a Opened,
+    mode: FeedMode,
     /// Where to read, in this order, and from where on.
     courses: Vec<FeedCourse>,
     shown: Shown<'a>,
@@ -67,6 +130,8 @@ struct FeedCourse {
     scope: Scope,
     /// The last commit that was looked at.
     after: u64,
+    /// What is told of every version, if that is asked for.
+    log: Option<LogState>,
 }
 
 /// How much a page has, and how much it may.
@@ -76,32 +141,33 @@ struct PageSize {
     count: usize,
     bytes: u64,
     looked_at: u64,
+    bytes_looked_at: u64,
 }
 
 impl PageSize {
     /// Whether nothing more comes on this page, once a commit is complete.
     fn is_full(&self) -> bool {
-        self.count >= self.limit || self.bytes >= PAGE_BYTES_MAX || self.looked_at >= self.looks
+        self.count >= self.limit
+            || self.bytes >= PAGE_BYTES_MAX
+            || self.looked_at >= self.looks
+            || self.bytes_looked_at >= LOG_BYTES_MAX
+    }
+
+    /// How many more items have room.
+    fn room(&self) -> usize {
+        self.limit.saturating_sub(self.count)
     }
 }
 
 impl<'a> FeedPage<'a> {
-    fn new(opened: &'a Opened, asked: &ReadChanges) -> Result<Self> {
+    fn new(opened: &'a Opened, asked: &ReadChanges) -> Result<Self, Unshown> {
         let ReadChanges { part, mode, from, since, .. } = asked;
-        let container = &opened.container;
-        let scopes = scopes(container, part)?;
+        let scopes = scopes(&opened.container, part)?;
         opened.check_session(&opened.touched(part)?)?;
-        if *mode == FeedMode::AllVersions {
-            return Err(Error::not_yet("The change feed with all versions and deletes"));
+        let has_log = *mode == FeedMode::AllVersions;
+        if has_log {
+            check_start(from, *since)?;
         }
-        let page = Page { limit: asked.limit, continuation: None };
-        let size = PageSize {
-            limit: limit(&page),
-            looks: opened.limits.feed_looks,
-            count: 0,
-            bytes: 0,
-            looked_at: 0,
-        };
         let places = match from {
             ChangesFrom::After(token) => Some(Places::read(token)?),
             ChangesFrom::Beginning | ChangesFrom::Now => None,
@@ -110,25 +176,36 @@ impl<'a> FeedPage<'a> {
         let is_only = scopes.len() == 1;
         let mut courses = Vec::with_capacity(scopes.len());
         for (bucket, scope) in scopes {
-            let last = opened.snapshot.head(bucket).lsn;
+            let head = opened.snapshot.head(bucket);
+            let last = head.lsn;
             let mut after = match &places {
                 Some(places) => places.of(bucket, is_only)?,
                 None if is_from_now => last,
                 None => 0,
             };
             if after > last {
-                return Err(beyond(after, last));
+                return Err(beyond(after, last).into());
             }
             if let Some(since) = since.filter(|_| !is_from_now) {
                 after = after.max(last_before(opened, bucket, since, last)?);
             }
-            courses.push(FeedCourse { bucket, scope, after });
+            let log = if has_log { Some(log_of(opened, &State::of(&head))?) } else { None };
+            courses.push(FeedCourse { bucket, scope, after, log });
         }
         if let Some(places) = &places {
             courses.sort_by_key(|course| places.turn(course.bucket));
         }
+        let page = Page { limit: asked.limit, continuation: None };
+        let size = PageSize {
+            limit: limit(&page),
+            looks: opened.limits.feed_looks,
+            count: 0,
+            bytes: 0,
+            looked_at: 0,
+            bytes_looked_at: 0,
+        };
         let shown = Shown::new(opened, asked.envelope);
-        Ok(FeedPage { opened, courses, shown, size, is_from_now })
+        Ok(FeedPage { opened, mode: *mode, courses, shown, size, is_from_now })
     }
 
     /// Buckets take turns: the one behind that which filled a page begins the next.
@@ -157,59 +234,49 @@ impl<'a> FeedPage<'a> {
 
     /// Reads on in a bucket. `true`: the page ends here.
     fn read(&mut self, course: &mut FeedCourse) -> Result<bool> {
-        let (snapshot, bucket) = (&*self.opened.snapshot, course.bucket);
-        let last = snapshot.head(bucket).lsn;
+        let last = self.opened.snapshot.head(course.bucket).lsn;
         if course.after == last {
             return Ok(false);
         }
-        let liveness = Liveness::of(snapshot, bucket).map_err(storage_failed)?;
-        let limits = &self.opened.limits;
-        let mut barren = Barren::new(snapshot, bucket, Direction::Forward, limits);
-        let mut range = keys::feed_after(version::last_version(course.after));
-        // The commit that is being read; it may go on in the next chunk.
-        let mut reading = course.after;
-        loop {
-            let wanted = (self.size.limit - self.size.count.min(self.size.limit)).max(CHUNK_MIN);
-            let chunk = wanted.min(CHUNK_MAX);
-            let rows = snapshot.hints().scan_alive(bucket, &range, Direction::Forward, chunk);
-            let rows = rows.map_err(storage_failed)?;
-            if rows.is_empty() {
-                course.after = last;
-                return Ok(false);
-            }
-            let before = range.clone();
-            let (mut numbers, mut dead, mut is_over) = (Vec::new(), 0, false);
-            let mut passed = 0;
-            for (key, row) in &rows {
-                let row = FeedRow::decode(key, row).map_err(storage_failed)?;
-                let lsn = version::lsn_of(row.version);
-                if lsn > reading && self.size.is_full() {
-                    is_over = true;
-                    break;
-                }
-                reading = lsn;
-                passed += 1;
-                self.size.looked_at += 1;
-                range.go_behind(key);
-                if liveness.is_dead(&row) {
-                    dead += 1;
-                } else if course.scope.contains(row.partition().bytes()) {
-                    self.size.count += 1;
-                    self.size.bytes += row.bytes;
-                    numbers.push(row.docno);
-                }
-            }
-            barren.walked(before, &range, passed, dead);
-            let records = record::named(snapshot, bucket, &numbers).map_err(storage_failed)?;
-            for record in &records {
-                self.shown.latest(record);
-            }
-            if is_over {
-                course.after = reading;
-                return Ok(true);
-            }
+        let is_over = match self.mode {
+            FeedMode::Latest => self.read_latest(course),
+            FeedMode::AllVersions => self.read_versions(course),
+        }?;
+        if !is_over {
+            course.after = last;
         }
+        Ok(is_over)
     }
+}
+
+/// Every version is told from now on, or from a place.
+fn check_start(from: &ChangesFrom, since: Option<Timestamp>) -> Result<()> {
+    match from {
+        ChangesFrom::Now => Ok(()),
+        _ if since.is_some() => Err(Error::bad_request(
+            "Start from beginning is not supported with 'All Versions and Deletes' mode.",
+        )),
+        ChangesFrom::After(_) => Ok(()),
+        ChangesFrom::Beginning => Err(versions::too_old()),
+    }
+}
+
+/// The log of a bucket, if it has one.
+fn log_of(opened: &Opened, state: &State) -> Result<LogState, Unshown> {
+    match (state.log, opened.container.definition().feed_minutes()) {
+        (Some(log), _) if log.is_on() => Ok(log),
+        (_, Some(0)) => Err(is_off().into()),
+        _ => Err(Unshown::HasNoLog),
+    }
+}
+
+/// The container's definition wants no log.
+fn is_off() -> Error {
+    Error::new(
+        ErrorKind::BadRequest,
+        "Change Feed 'All Versions and Deletes' mode must be enabled: the container's \
+         changeFeedPolicy has a retentionDuration of 0.",
+    )
 }
 
 /// The last commit before a second, of those up to `last`.

@@ -9,11 +9,11 @@ use std::sync::Arc;
 use dayfly_model::container::ContainerDefinition;
 use dayfly_model::ttl::{ContainerTtl, Policy};
 use dayfly_model::{Result, Timestamp};
-use dayfly_storage::{Batch, Direction, Draft, KeyRange, Plan, Room, View};
+use dayfly_storage::{Batch, Direction, Draft, KeyRange, Plan, Room, Stamp, View};
 
 use crate::catalog::ContainerRecord;
 use crate::deleted::DeletedPartition;
-use crate::head::State;
+use crate::head::{LogState, State};
 use crate::history::{Changed, History};
 use crate::index::PolicyChange;
 use crate::keys;
@@ -143,8 +143,9 @@ impl Plan for Install {
         let change = |definition| PolicyChange::of(definition, view);
         let indexing = self.definition.as_deref().map(change).transpose();
         let indexing = indexing.map_err(Reply::from)?.flatten();
+        let minutes = self.definition.as_deref().map(ContainerDefinition::feed_minutes);
         // It is the policy of this second, and of no other.
-        Ok(Draft::new(move |stamp, batch: &mut Batch| {
+        Ok(Draft::new(move |stamp: Stamp, batch: &mut Batch| {
             if let Some(change) = indexing {
                 change.write(stamp, batch);
             }
@@ -153,7 +154,10 @@ impl Plan for Install {
             }
             // What was deleted stays deleted.
             let partitions = old.partitions;
-            batch.set_state(State { epoch, deleted, policy, partitions }.encode());
+            let log = minutes.map_or(old.log, |minutes| {
+                LogState::defined(old.log, minutes, stamp.lsn, Timestamp(stamp.ts))
+            });
+            batch.set_state(State { epoch, deleted, policy, partitions, log }.encode());
         })
         .valid_before(now.0 + 1))
     }

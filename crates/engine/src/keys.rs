@@ -33,6 +33,8 @@
 //!   t                                 how many items may have entries with earlier life stamps
 //!   y                                 which indexing policies the entries follow
 //!   z                                 how far a change of the policy has come
+//!   v <lsn:8> <write:2> <place:2>     log: a version of an item, or how an item ended
+//!   V                                 up to which commit the log is trimmed
 //!   p                                 the last changes of the default
 //!   q                                 how far the purge has come
 //!
@@ -476,6 +478,37 @@ pub(crate) fn due_version(key: &[u8]) -> Option<u64> {
 /// When the item of a queue row is due.
 pub(crate) fn due_second(key: &[u8]) -> Option<u64> {
     Some(u64::from_be_bytes(key.strip_prefix(b"x")?.get(..8)?.try_into().ok()?))
+}
+
+/// A row of the log: the commit, the write of it, and a place among what that write did.
+pub(crate) fn log(lsn: u64, write: u16, place: u16) -> Vec<u8> {
+    let mut key = Vec::with_capacity(13);
+    key.push(b'v');
+    key.extend(lsn.to_be_bytes());
+    key.extend(write.to_be_bytes());
+    key.extend(place.to_be_bytes());
+    key
+}
+
+/// The rows of the log of the commits after `lsn`.
+pub(crate) fn log_after(lsn: u64) -> KeyRange {
+    KeyRange { start: log(lsn.saturating_add(1), 0, 0), end: b"w".to_vec() }
+}
+
+/// All rows of the log, from those of the commit `lsn` on.
+pub(crate) fn log_from(lsn: u64) -> KeyRange {
+    KeyRange { start: log(lsn, 0, 0), ..log_after(lsn) }
+}
+
+/// The commit that wrote a row of the log; `None` for other keys.
+pub(crate) fn log_lsn(key: &[u8]) -> Option<u64> {
+    let (lsn, _) = key.strip_prefix(b"v")?.split_first_chunk::<8>()?;
+    Some(u64::from_be_bytes(*lsn))
+}
+
+/// Up to which commit the log is trimmed.
+pub(crate) fn log_trimmed() -> Vec<u8> {
+    b"V".to_vec()
 }
 
 pub(crate) fn purge_cursor() -> Vec<u8> {

@@ -40,6 +40,7 @@ mod list;
 mod liveness;
 mod lives;
 mod locks;
+mod log;
 mod offers;
 pub mod operation;
 mod pages;
@@ -87,11 +88,14 @@ use crate::check::{Checked, Recount, Recounts};
 use crate::clerk::Clerk;
 use crate::delete_partition::DeletePartition;
 use crate::desk::{Desk, DeskThreads};
+use crate::feed::Changes;
 use crate::figures::AllFigures;
 use crate::items::{Around, WritePlan};
 use crate::lanes::Lanes;
 pub use crate::lanes::{ByLane, LaneFigures};
-use crate::operation::{BatchForm, ContainerScope, Operation, Part, WriteBatch, WriteItem};
+use crate::operation::{
+    BatchForm, ContainerScope, Operation, Part, ReadChanges, WriteBatch, WriteItem,
+};
 use crate::purge::Purge;
 pub use crate::purge::{LAG_SECONDS, Lag, PurgeFigures, PurgeState, PurgeStatus};
 use crate::reply::{Reply, Success, Usage, stopped, storage_failed};
@@ -396,11 +400,7 @@ impl Switchboard {
                 |opened| list::items(opened, &part, &page),
             )),
 
-            Operation::ReadChanges(asked) => Answer::ready(self.shared.in_container(
-                &asked.at,
-                &asked.part,
-                |opened| feed::changes(opened, &asked),
-            )),
+            Operation::ReadChanges(asked) => self.read_changes(asked),
 
             Operation::QueryItems(asked) => self.query(cancel, move |shared, steps| {
                 let look = |opened: &Opened| query::items(shared, opened, &asked, steps);
@@ -535,6 +535,20 @@ impl Switchboard {
         };
         let plan = DeletePartition::new(&self.shared, &opened, key);
         self.commit(opened, &part, plan.map(|plan| (plan.bucket(), plan)), Waiting::Partition)
+    }
+
+    /// Whoever is the first to read every version of a container's items begins its log.
+    fn read_changes(&self, asked: ReadChanges) -> Answer {
+        let opened = match self.shared.enter_part(&asked.at, &asked.part) {
+            Ok(opened) => opened,
+            Err(reply) => return Answer::ready(reply),
+        };
+        match feed::changes(&opened, &asked) {
+            Changes::Shown(reply) => {
+                Answer::ready(self.shared.tell_usage(&opened.container, reply))
+            }
+            Changes::HasNoLog => self.change(move |clerk| feed::begin(clerk, &asked)),
+        }
     }
 
     /// Hands in a plan, if there is one.

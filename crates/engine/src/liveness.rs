@@ -28,10 +28,21 @@ pub(crate) trait Mortal {
     fn is_in(&self, partition: &DeletedPartition) -> bool;
 }
 
+/// What ended the life of an item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// Somebody deleted it, at this second if not just now.
+    Deleted(Option<Timestamp>),
+    /// Its time was up at this second.
+    Expired(Timestamp),
+}
+
 /// Who is dead in a bucket, at one time.
 #[derive(Clone, Debug)]
 pub(crate) struct Liveness {
     cuts: Cuts,
+    policy: Policy,
+    now: Timestamp,
     deleted: Option<Arc<[DeletedPartition]>>,
 }
 
@@ -46,7 +57,7 @@ impl Liveness {
 
     /// By this policy alone.
     pub(crate) fn by(policy: Policy, now: Timestamp) -> Liveness {
-        Liveness { cuts: policy.cuts(now), deleted: None }
+        Liveness { cuts: policy.cuts(now), policy, now, deleted: None }
     }
 
     /// The same where these partitions were deleted.
@@ -67,7 +78,24 @@ impl Liveness {
 
     /// Whether its partition was deleted.
     pub(crate) fn is_deleted(&self, mortal: &impl Mortal) -> bool {
-        let Some(deleted) = &self.deleted else { return false };
-        deleted.iter().any(|partition| mortal.docno() < partition.before && mortal.is_in(partition))
+        self.deleted_with(mortal).is_some()
+    }
+
+    fn deleted_with(&self, mortal: &impl Mortal) -> Option<&DeletedPartition> {
+        let is_of = |partition: &&DeletedPartition| {
+            mortal.docno() < partition.before && mortal.is_in(partition)
+        };
+        self.deleted.as_ref()?.iter().find(is_of)
+    }
+
+    /// What ended the life of something that is dead: what came first. Of a partition that
+    /// was deleted before there was a log, nobody knows when, and it came first.
+    pub(crate) fn end_of(&self, mortal: &impl Mortal) -> End {
+        let deleted = self.deleted_with(mortal);
+        let deleted = deleted.map(|partition| partition.deleted_at(mortal.docno()));
+        match self.policy.died_at(mortal.life(), self.now) {
+            Some(at) if deleted.is_none_or(|deleted| at <= deleted) => End::Expired(at),
+            _ => End::Deleted(deleted.filter(|at| at.0 > 0)),
+        }
     }
 }

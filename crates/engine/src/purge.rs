@@ -6,6 +6,7 @@
 //! unit        one commit: burials, and how far the cursors have come
 //! clear       what deleted containers left
 //! counters    what was done, in numbers
+//! trim        the old end of the logs
 //! ```
 //!
 //! A bucket has two queues in the order of death: the feed, where items that
@@ -20,6 +21,7 @@
 mod clear;
 mod counters;
 mod pacer;
+mod trim;
 mod unit;
 
 use std::collections::{HashMap, HashSet};
@@ -268,7 +270,7 @@ fn clear_in_turn(purge: &Purge, pace: Pace) -> bool {
     })
 }
 
-/// One look at a bucket, and one unit if something is due.
+/// One look at a bucket, and one unit if something is due; and one at its log.
 fn step(purge: &Purge, bucket: Bucket, pace: Pace) -> dayfly_storage::Result<After> {
     let _unit = lock(&purge.unit);
     let look = unit::look(
@@ -278,7 +280,8 @@ fn step(purge: &Purge, bucket: Bucket, pace: Pace) -> dayfly_storage::Result<Aft
         LookBounds::default(),
         &purge.shared.index,
     );
-    commit(purge, bucket, look?, |_| Ok(None)).map(|(after, _)| after)
+    let (after, _) = commit(purge, bucket, look?, |_| Ok(None))?;
+    Ok(after.and(trim::step(purge, bucket, pace)?))
 }
 
 /// The units of a bucket, one after the other, up to what was due at some time.
@@ -365,6 +368,13 @@ pub(crate) fn all(purge: &Purge) -> Result<u64> {
         let mut outcome = Ok(After::More);
         while outcome == Ok(After::More) {
             outcome = steps.step(Pace::FULL);
+        }
+        let _unit = lock(&purge.unit);
+        while outcome.is_ok() {
+            outcome = trim::step(purge, bucket, Pace::FULL);
+            if outcome != Ok(After::More) {
+                break;
+            }
         }
         if let Err(error) = outcome {
             failure.get_or_insert_with(|| storage_failed(error));

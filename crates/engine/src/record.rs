@@ -465,6 +465,11 @@ impl FeedRow {
         self.key.partition_of(usize::from(self.partition_bytes))
     }
 
+    /// The id of the item.
+    pub(crate) fn id(&self) -> &[u8] {
+        self.key.tail().get(usize::from(self.partition_bytes)..).unwrap_or_default()
+    }
+
     /// Where in the queue of items with a `ttl` this version waits.
     pub(crate) fn due(&self) -> Option<Vec<u8>> {
         match self.life {

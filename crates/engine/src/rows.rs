@@ -2,7 +2,7 @@
 //!
 //! An item has a record, a row for its id, one in the order of its partition, one in the
 //! feed, one in the queue if it has a `ttl`, one for each unique key, and its entries in
-//! the index; and it is counted.
+//! the index; and it is counted. Where there is a log, what happens to it is told there.
 //! Everything that writes or removes items does it here, so that none of them is
 //! forgotten.
 
@@ -12,12 +12,26 @@ use dayfly_storage::tally::Change;
 
 use crate::index::{self, Difference, Indexed, Owner};
 use crate::keys::{self, EntryKind, ItemKey, Partition};
+use crate::liveness::End;
 use crate::lives::{CountedItem, Tallied};
+use crate::log::{Ended, Telling};
 use crate::record::{FeedRow, Record};
 
 impl Record {
     /// Writes this version as a new item.
     pub(crate) fn put(
+        &self,
+        batch: &mut Batch,
+        partition: &Partition,
+        key: &ItemKey,
+        indexed: &Indexed,
+        told: &Telling,
+    ) {
+        told.version(batch, self, partition, None);
+        self.put_whole(batch, partition, key, indexed);
+    }
+
+    fn put_whole(
         &self,
         batch: &mut Batch,
         partition: &Partition,
@@ -48,7 +62,9 @@ impl Record {
         partition: &Partition,
         key: &ItemKey,
         difference: &Difference,
+        told: &Telling,
     ) {
+        told.version(batch, self, partition, Some(old.version));
         let mut gone = Tallied::default();
         FeedRow::of(old, key).remove_version(batch, &mut gone);
         gone.write(batch, Change::Less);
@@ -74,15 +90,27 @@ impl Record {
         partition: &Partition,
         key: &ItemKey,
         indexed: &Indexed,
+        told: &mut Telling,
     ) {
-        old.bury(batch, from, before);
-        self.put(batch, partition, key, indexed);
+        told.version(batch, self, partition, Some(old.version));
+        let mut gone = Tallied::default();
+        FeedRow::of(old, from).bury(batch, &mut gone, before, None, told);
+        gone.write(batch, Change::Less);
+        self.put_whole(batch, partition, key, indexed);
     }
 
-    /// Buries the item, which stands at `key`.
-    pub(crate) fn bury(&self, batch: &mut Batch, key: &ItemKey, indexed: &Indexed) {
+    /// Buries the item, which stands at `key`, and tells what ended it.
+    pub(crate) fn bury(
+        &self,
+        batch: &mut Batch,
+        key: &ItemKey,
+        indexed: &Indexed,
+        end: End,
+        told: &mut Telling,
+    ) {
         let mut gone = Tallied::default();
-        FeedRow::of(self, key).bury(batch, &mut gone, indexed);
+        let ended = Ended { end, partition_key: self.partition_key() };
+        FeedRow::of(self, key).bury(batch, &mut gone, indexed, Some(&ended), told);
         gone.write(batch, Change::Less);
     }
 
@@ -120,8 +148,19 @@ impl FeedRow {
     /// the index too, and `gone` notes that it is to be counted no more.
     ///
     /// Purge calls this, deletes call it, and a write that meets an expired
-    /// item calls it first, in its own commit.
-    pub(crate) fn bury(&self, batch: &mut Batch, gone: &mut Tallied, indexed: &Indexed) {
+    /// item calls it first, in its own commit. How it ended is told with it, if that is the
+    /// end and somebody wants to know.
+    pub(crate) fn bury(
+        &self,
+        batch: &mut Batch,
+        gone: &mut Tallied,
+        indexed: &Indexed,
+        ended: Option<&Ended<'_>>,
+        told: &mut Telling,
+    ) {
+        if let Some(ended) = ended {
+            told.end(batch, self, ended);
+        }
         let partition = self.partition();
         batch.delete(keys::item(self.docno));
         batch.delete(self.key.number().to_vec());

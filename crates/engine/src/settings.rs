@@ -3,6 +3,9 @@
 /// How many buckets a container can have: the number of one is eight bits.
 pub(crate) const SLICES_MAX: usize = 256;
 
+/// A week.
+const FEED_RETENTION_MINUTES: u32 = 7 * 24 * 60;
+
 /// What can be set.
 #[derive(Clone, Copy, Debug)]
 pub struct EngineSettings {
@@ -24,6 +27,9 @@ pub struct EngineSettings {
     pub query_steps: QuerySteps,
     /// How much they look at before they go another way.
     pub query_limits: QueryLimits,
+    /// For how many minutes every version is told where somebody reads them all and the
+    /// container's definition does not say.
+    pub feed_retention_minutes: u32,
     /// Whether one request may remove everything: what is here is for tests.
     pub resettable: bool,
 }
@@ -39,6 +45,7 @@ impl Default for EngineSettings {
             lenient_order_by: false,
             query_steps: QuerySteps::USUAL,
             query_limits: QueryLimits::USUAL,
+            feed_retention_minutes: FEED_RETENTION_MINUTES,
             resettable: false,
         }
     }

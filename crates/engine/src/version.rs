@@ -45,6 +45,11 @@ pub(crate) fn lsn_of(version: u64) -> u64 {
     version >> ORDINAL_BITS
 }
 
+/// The place in its commit of what made a version.
+pub(crate) fn ordinal_of(version: u64) -> u64 {
+    version & ((1 << ORDINAL_BITS) - 1)
+}
+
 /// A version that is never given out twice: the container, how often the store
 /// was opened, and the commit. Quoted, as HTTP wants it.
 pub(crate) fn etag(container: u32, opened: u32, version: u64) -> String {

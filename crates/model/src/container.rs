@@ -83,6 +83,7 @@ pub struct ContainerDefinition {
 pub fn parse(body: &[u8], strict: bool) -> Result<ContainerDefinition> {
     let new = read(body, strict, None)?;
     new.partition_key.check_new()?;
+    policies::check_change_feed(&new)?;
     policies::check_spatial(&new)?;
     Ok(new)
 }
@@ -96,6 +97,9 @@ pub fn parse_replacement(
     let mut new = read(body, strict, Some(old))?;
     check_replacement(old, &new)?;
     // What was taken before this was checked is in nobody's way.
+    if new.change_feed_policy != old.change_feed_policy {
+        policies::check_change_feed(&new)?;
+    }
     if (new.geospatial, &new.indexing.spatial) != (old.geospatial, &old.indexing.spatial) {
         policies::check_spatial(&new)?;
     }
@@ -132,6 +136,13 @@ impl ContainerDefinition {
     /// The second that the life of an item is counted from, if that is not its write.
     pub fn ttl_base(&self, item: &(impl Lookup + ?Sized)) -> Option<i64> {
         ttl::base(item.at(self.ttl_path.as_ref()?))
+    }
+
+    /// For how many minutes every version of its items is told, and how it ended, if the
+    /// definition says so; 0: not at all.
+    pub fn feed_minutes(&self) -> Option<u32> {
+        let policy = self.change_feed_policy.as_ref()?;
+        Some(policies::feed_minutes(policy).unwrap_or_default())
     }
 
     /// As the definition is written, without system properties.

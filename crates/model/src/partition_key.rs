@@ -17,12 +17,14 @@
 
 mod definition;
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 pub use self::definition::{Kind, PATHS_MAX, PartitionKeyDefinition, SYSTEM_PROPERTIES, Version};
 use crate::error::{Error, ErrorKind, Result};
-use crate::json::{self, Lookup};
+use crate::json::{self, Lookup, Path};
 
 /// How many bytes a string in a key may have.
 pub const STRING_MAX: usize = 2048;
@@ -105,6 +107,26 @@ impl PartitionKey {
     pub fn to_json(&self) -> String {
         let components: Vec<String> = self.0.iter().map(Component::to_json).collect();
         format!("[{}]", components.join(","))
+    }
+
+    /// As an object, with the last name of each path; if two have the same, with the whole
+    /// paths. What an item does not have is left out.
+    pub fn to_object(&self, definition: &PartitionKeyDefinition) -> String {
+        let last = |path: &Path| path.segments().last().cloned().unwrap_or_default();
+        let whole = |path: &Path| path.segments().join("/");
+        let mut names: Vec<String> = definition.paths.iter().map(last).collect();
+        let apart: HashSet<&String> = names.iter().collect();
+        if apart.len() < names.len() {
+            names = definition.paths.iter().map(whole).collect();
+        }
+        let there = |component: &&Component| !matches!(component, Component::Undefined);
+        let members: Vec<String> = names
+            .iter()
+            .zip(&self.0)
+            .filter(|(_, component)| there(component))
+            .map(|(name, component)| format!("{}:{}", Value::from(&**name), component.to_json()))
+            .collect();
+        format!("{{{}}}", members.join(","))
     }
 
     /// The key as bytes that end by themselves: a count, then the components.

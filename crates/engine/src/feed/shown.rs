@@ -5,8 +5,12 @@
 
 use bytes::BufMut;
 use dayfly_model::charge::{self, Charge};
-use dayfly_model::json;
+use dayfly_model::partition_key::PartitionKey;
+use dayfly_model::{Timestamp, json};
+use serde_json::Value;
 
+use crate::liveness::End;
+use crate::log::{EndedItem, Event, LogRow};
 use crate::record::Record;
 use crate::reply::Pieces;
 use crate::scope::Opened;
@@ -44,6 +48,39 @@ impl<'a> Shown<'a> {
         }
     }
 
+    /// Adds what a row of a log tells, and what was deleted as far as that is known.
+    pub(super) fn told(&mut self, row: &LogRow, previous: Option<&Record>) {
+        self.begin();
+        let mut metadata = Metadata { row, operation: "replace", crts: row.ts, ended: None };
+        self.documents.put_slice(b"{\"current\":");
+        match &row.event {
+            Event::Created(record) => {
+                metadata.operation = "create";
+                self.item(record);
+            }
+            Event::Replaced(record) => self.item(record),
+            Event::Ended(ended) => {
+                metadata.operation = "delete";
+                if let End::Expired(at) | End::Deleted(Some(at)) = ended.end {
+                    metadata.crts = at;
+                }
+                metadata.ended = Some(ended);
+                self.documents.put_slice(b"{}");
+            }
+        }
+        self.documents.put_slice(b",\"metadata\":");
+        self.documents.put_slice(metadata.text(self.opened).as_bytes());
+        if let Some(previous) = previous {
+            self.documents.put_slice(b",\"previous\":");
+            let etag = previous.etag(&self.opened.container);
+            let shown = previous.render(&self.opened.container, &etag);
+            self.charge = self.charge.plus(charge::of_read(shown.len()));
+            self.documents.put_slice(&shown.first);
+            self.documents.put_slice(&shown.second);
+        }
+        self.documents.push(b'}');
+    }
+
     /// The page, and what it costs.
     pub(super) fn into_body(self) -> (Vec<u8>, Charge) {
         let rid = &self.opened.container.rid_text;
@@ -73,6 +110,39 @@ impl<'a> Shown<'a> {
         self.documents.pop();
         let lsn = version::lsn_of(record.version);
         self.documents.put_slice(format!(",\"{LSN}\":{lsn}}}").as_bytes());
+    }
+}
+
+/// What is told of a change beside the item.
+struct Metadata<'a> {
+    row: &'a LogRow,
+    operation: &'static str,
+    /// When it happened: of an end that is told later, when that was.
+    crts: Timestamp,
+    ended: Option<&'a EndedItem>,
+}
+
+impl Metadata<'_> {
+    fn text(&self, opened: &Opened) -> String {
+        let Metadata { row, operation, crts, ended } = self;
+        let crts = crts.0.max(1);
+        let mut text =
+            format!("{{\"lsn\":{},\"crts\":{crts},\"operationType\":\"{operation}\"", row.lsn);
+        if let Some(previous) = row.previous {
+            text.push_str(&format!(",\"previousImageLSN\":{}", version::lsn_of(previous)));
+        }
+        if let Some(ended) = ended {
+            let id = Value::from(String::from_utf8_lossy(&ended.id));
+            let definition = &opened.container.definition().partition_key;
+            let key = PartitionKey::from_canonical(&ended.partition_key);
+            let key = key.map_or_else(|| "{}".to_owned(), |key| key.to_object(definition));
+            text.push_str(&format!(",\"id\":{id},\"partitionKey\":{key}"));
+            if matches!(ended.end, End::Expired(_)) {
+                text.push_str(",\"timeToLiveExpired\":true");
+            }
+        }
+        text.push('}');
+        text
     }
 }
 

@@ -8,6 +8,8 @@ use dayfly_storage::{Batch, Bucket, Stamp};
 
 use super::decide::{Change, Corpse, New};
 use super::sight::Old;
+use crate::liveness::End;
+use crate::log::Telling;
 use crate::record::{Record, Seal};
 use crate::{keys, version};
 
@@ -16,6 +18,8 @@ pub(super) struct Applied<'b> {
     stamp: Stamp,
     bucket: Bucket,
     batch: &'b mut Batch,
+    /// What is told of it in the log.
+    told: Telling,
     /// What each write made, in order.
     made: Vec<Option<Record>>,
     /// What each of them shows.
@@ -23,8 +27,9 @@ pub(super) struct Applied<'b> {
 }
 
 impl<'b> Applied<'b> {
-    pub(super) fn new(stamp: Stamp, bucket: Bucket, batch: &'b mut Batch) -> Self {
-        Applied { stamp, bucket, batch, made: Vec::new(), shown: Vec::new() }
+    pub(super) fn new(stamp: Stamp, bucket: Bucket, has_log: bool, batch: &'b mut Batch) -> Self {
+        let told = Telling::by(stamp, has_log);
+        Applied { stamp, bucket, batch, told, made: Vec::new(), shown: Vec::new() }
     }
 
     /// Leaves out a write that was refused.
@@ -35,8 +40,9 @@ impl<'b> Applied<'b> {
 
     /// Writes the rows of the next write.
     pub(super) fn apply(&mut self, corpses: &[Corpse], change: Change) {
-        for Corpse { record, key, indexed, .. } in corpses {
-            record.bury(self.batch, key, indexed);
+        self.told.turn_to(self.ordinal());
+        for Corpse { record, key, indexed, end, .. } in corpses {
+            record.bury(self.batch, key, indexed, *end, &mut self.told);
         }
         if let Change::Nothing { shown } = change {
             self.made.push(None);
@@ -58,7 +64,7 @@ impl<'b> Applied<'b> {
             Change::Create(New { record, ttl, partition, key, indexed, .. }) => {
                 let docno = version::docno(self.stamp, self.ordinal(), keys::slice_of(self.bucket));
                 let record = record.seal(self.seal(ttl, docno));
-                record.put(self.batch, &partition, &key, &indexed);
+                record.put(self.batch, &partition, &key, &indexed, &self.told);
                 Some(record)
             }
             Change::Replace { new, old, difference } => {
@@ -66,18 +72,21 @@ impl<'b> Applied<'b> {
                 let mut seal = self.seal(new.ttl, old.docno);
                 seal.is_touched = old.is_touched_by(seal.life, &difference);
                 let record = new.record.seal(seal);
-                record.put_over(&old, self.batch, &new.partition, &new.key, &difference);
+                let (partition, key) = (&new.partition, &new.key);
+                record.put_over(&old, self.batch, partition, key, &difference, &self.told);
                 Some(record)
             }
             Change::Move { new, old, before, from } => {
                 let old = self.resolved(old)?;
-                let record = new.record.seal(self.seal(new.ttl, old.docno));
-                let old = (&old, &before, &from);
-                record.put_moved(old, self.batch, &new.partition, &new.key, &new.indexed);
+                let New { record, ttl, partition, key, indexed, .. } = new;
+                let record = record.seal(self.seal(ttl, old.docno));
+                let (old, told) = ((&old, &before, &from), &mut self.told);
+                record.put_moved(old, self.batch, &partition, &key, &indexed, told);
                 Some(record)
             }
             Change::Bury { old, spot, indexed } => {
-                self.resolved(old)?.bury(self.batch, &spot.key, &indexed);
+                let old = self.resolved(old)?;
+                old.bury(self.batch, &spot.key, &indexed, End::Deleted(None), &mut self.told);
                 None
             }
             Change::Nothing { .. } => None,

@@ -17,6 +17,7 @@ use crate::catalog::{Container, not_found};
 use crate::condition::taken;
 use crate::index::{Difference, Indexed};
 use crate::keys::{ItemKey, Partition};
+use crate::liveness::End;
 use crate::record::{Record, Unstamped};
 use crate::reply::storage_failed;
 use crate::unique;
@@ -64,6 +65,8 @@ pub(super) struct Corpse {
     pub(super) record: Record,
     /// Whether its time was up; else it was deleted with its partition.
     pub(super) has_expired: bool,
+    /// What ended its life, whichever came first.
+    pub(super) end: End,
     pub(super) key: ItemKey,
     pub(super) indexed: Indexed,
 }
@@ -324,7 +327,8 @@ impl Decider<'_> {
     fn corpse(&self, record: Record, key: &ItemKey) -> Result<Corpse> {
         let indexed = self.sight.stored_index(&record)?;
         let has_expired = self.sight.has_expired(&record);
-        Ok(Corpse { record, has_expired, key: key.clone(), indexed })
+        let end = self.sight.end_of(&record, &key.partition(record.id()))?;
+        Ok(Corpse { record, has_expired, end, key: key.clone(), indexed })
     }
 
     /// The expired owners of the unique keys this write wants; an owner that

@@ -17,6 +17,7 @@ use super::sight::Sight;
 use crate::burials::Burials;
 use crate::catalog::Container;
 use crate::deadlines::Deadlines;
+use crate::head::LogState;
 use crate::index::Index;
 use crate::operation::{BatchMode, WriteItem};
 use crate::record::Record;
@@ -89,6 +90,8 @@ pub(crate) struct Written {
     outcomes: Vec<Result<Done>>,
     /// How many expired items stood in their way.
     buried: usize,
+    /// From which second on it is not told any more what they did, if it is told.
+    told_until: Option<Second>,
 }
 
 /// What one write did.
@@ -213,6 +216,7 @@ impl Plan for WritePlan {
             place: self.place(lsn),
             bucket: self.bucket,
             default: sight.default,
+            log: sight.log,
             minimal: self.is_minimal(),
             decisions,
         };
@@ -241,11 +245,12 @@ impl Plan for WritePlan {
         if self.wanted.iter().flatten().any(is_patch) { Redraft::AtCaller } else { Redraft::Here }
     }
 
-    /// Tells the purge when the new versions die, and counts the expired items that were
+    /// Tells the purge when the new versions die, and leave the log, and counts the expired items that were
     /// buried: now that all can see it, and not before.
     fn published(&self, written: &Written) {
         let dies_at = |done: &Done| done.dies_at;
-        for at in written.outcomes.iter().flatten().filter_map(dies_at) {
+        let deaths = written.outcomes.iter().flatten().filter_map(dies_at);
+        for at in deaths.chain(written.told_until) {
             self.around.deadlines.tell(self.bucket, at);
         }
         self.around.burials.buried(self.bucket, written.buried);
@@ -264,6 +269,8 @@ struct Decided {
     bucket: Bucket,
     /// The container's default.
     default: ContainerTtl,
+    /// The log of the bucket, if it has one.
+    log: Option<LogState>,
     minimal: Vec<bool>,
     decisions: Vec<Result<Decision>>,
 }
@@ -276,7 +283,7 @@ impl Decided {
     }
 
     fn apply(self, stamp: Stamp, batch: &mut Batch) -> Written {
-        let mut applied = Applied::new(stamp, self.bucket, batch);
+        let mut applied = Applied::new(stamp, self.bucket, self.log.is_some(), batch);
         let mut outcomes = Vec::with_capacity(self.decisions.len());
         let mut buried = 0;
         for (decision, minimal) in self.decisions.into_iter().zip(self.minimal) {
@@ -299,7 +306,8 @@ impl Decided {
         }
         let place = Origin { lsn: Some(stamp.lsn), ..self.place };
         let (lsn, now) = (stamp.lsn, Timestamp(stamp.ts));
-        Written { container: self.container, place, lsn, now, outcomes, buried }
+        let told_until = self.log.map(|log| log.until(now));
+        Written { container: self.container, place, lsn, now, outcomes, buried, told_until }
     }
 }
 

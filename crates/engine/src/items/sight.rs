@@ -17,10 +17,10 @@ use super::decide::{Change, Decision, New};
 use crate::catalog::{Container, not_found};
 use crate::condition;
 use crate::deleted::DeletedPartition;
-use crate::head::State;
+use crate::head::{LogState, State};
 use crate::index::{Index, Indexed, Policies, Source};
 use crate::keys::{self, ItemKey, Partition};
-use crate::liveness::Liveness;
+use crate::liveness::{End, Liveness};
 use crate::operation::Condition;
 use crate::record::{self, Record, Seen, look};
 use crate::reply::storage_failed;
@@ -32,6 +32,8 @@ pub(super) struct Sight<'v> {
     liveness: Liveness,
     /// Whether some partitions of the bucket were deleted lately.
     has_deleted: bool,
+    /// The log of the bucket, if it has one.
+    pub(super) log: Option<LogState>,
     /// The container's default.
     pub(super) default: ContainerTtl,
     /// When another default takes its place.
@@ -84,6 +86,7 @@ impl<'v> Sight<'v> {
             now,
             liveness: Liveness::by(state.policy, now),
             has_deleted: state.partitions.pending > 0,
+            log: state.log.filter(|log| log.is_on()),
             default: policy.default,
             until: policy.pending.map_or(Second::MAX, |pending| pending.at.0),
             policies,
@@ -132,6 +135,12 @@ impl<'v> Sight<'v> {
     /// Whether the time of an item that is dead was up.
     pub(super) fn has_expired(&self, record: &Record) -> bool {
         self.liveness.has_expired(record)
+    }
+
+    /// What ended the life of an item that is dead.
+    pub(super) fn end_of(&self, record: &Record, partition: &Partition) -> Result<End> {
+        let liveness = self.liveness_in(partition).map_err(storage_failed)?;
+        Ok(liveness.end_of(record))
     }
 
     /// The item that a request means, which stands at `key` if it is there.

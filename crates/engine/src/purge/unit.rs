@@ -6,8 +6,10 @@
 //! the commit, so a write that came first wins.
 //!
 //! What an item has in the index is derived from its text, so the items are read
-//! too, as many as a unit takes.
+//! too, as many as a unit takes. Where there is a log, the unit tells each end in it, and
+//! what it is to tell is in the item.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use bytes::{Buf, BufMut, Bytes};
@@ -24,8 +26,9 @@ use crate::deleted::DeletedPartition;
 use crate::head::{PartitionDeletes, State};
 use crate::index::{Index, Indexed, Policies, Runs, Source};
 use crate::keys::{self, Partition};
-use crate::liveness::Liveness;
+use crate::liveness::{End, Liveness};
 use crate::lives::Tallied;
+use crate::log::{self, Ended, Telling};
 use crate::record::{self, FeedRow, Record};
 
 /// How many feed rows are read at once.
@@ -109,13 +112,30 @@ struct Candidate {
     place: Place,
     /// What it has in the index is derived from this, if there is an index.
     source: Option<Source>,
+    /// Its canonical partition key, if it was read.
+    partition_key: Option<Vec<u8>>,
     /// About how many bytes its burial is about.
     weight: u64,
 }
 
 impl Candidate {
     fn new(row: FeedRow, place: Place) -> Candidate {
-        Candidate { weight: row.bytes, row, place, source: None }
+        Candidate { weight: row.bytes, row, place, source: None, partition_key: None }
+    }
+
+    /// Takes what a burial needs of the item.
+    fn read(&mut self, record: &Record) {
+        self.source = Some(Source::of(record));
+        self.partition_key = Some(record.partition_key().to_vec());
+    }
+
+    /// Its canonical partition key.
+    fn partition_key(&self, view: &View<'_>) -> Result<Vec<u8>> {
+        match &self.partition_key {
+            Some(key) => Ok(key.clone()),
+            None => record_of(&self.row, view.get(&keys::item(self.row.docno))?)
+                .map(|record| record.partition_key().to_vec()),
+        }
     }
 
     /// What it has in the index.
@@ -124,8 +144,10 @@ impl Candidate {
         match &self.source {
             _ if !recipe.rules().is_on() => Ok(Indexed::default()),
             Some(source) => source.by(recipe, self.row.ts),
-            None => source_of(&self.row, view.get(&keys::item(self.row.docno))?)?
-                .by(recipe, self.row.ts),
+            None => {
+                let record = record_of(&self.row, view.get(&keys::item(self.row.docno))?)?;
+                Source::of(&record).by(recipe, self.row.ts)
+            }
         }
     }
 }
@@ -253,8 +275,9 @@ fn sweep(
     let partition = Partition::of_bytes(&deleted.partition);
     let candidate = |record: &Record| {
         let row = FeedRow::of(record, &partition.item(record.id()));
-        let source = Some(Source::of(record));
-        Candidate { source, ..Candidate::new(row, Place::Deleted) }
+        let mut candidate = Candidate::new(row, Place::Deleted);
+        candidate.read(record);
+        candidate
     };
     let mut candidates: Vec<Candidate> = records.iter().map(candidate).collect();
     let (bytes_max, urgency) = (pace.bytes(), pace.urgency);
@@ -304,8 +327,9 @@ fn read_items(
     let policies = index.policies(bucket, &get)?;
     let done = policies.done(&get)?;
     let recipe = |row: &FeedRow| policies.recipe_of(row.version, done);
+    let has_log = log::is_on(&State::of(&snapshot.head(bucket)));
     let is_unread = |candidate: &&mut Candidate| {
-        candidate.source.is_none() && recipe(&candidate.row).rules().is_on()
+        candidate.source.is_none() && (has_log || recipe(&candidate.row).rules().is_on())
     };
     let mut weighed = Weighed { bytes_max: bytes_max as u64, ..Weighed::default() };
     let mut rest = &mut *candidates;
@@ -352,7 +376,7 @@ fn read_sources(
     let asked: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
     let found = snapshot.hints().get_many_once(bucket, &asked)?;
     for (candidate, record) in candidates.into_iter().zip(found) {
-        candidate.source = Some(source_of(&candidate.row, record)?);
+        candidate.read(&record_of(&candidate.row, record)?);
     }
     Ok(())
 }
@@ -391,12 +415,11 @@ impl Weighed {
     }
 }
 
-/// The text of the item that a feed row is about.
-fn source_of(row: &FeedRow, record: Option<Bytes>) -> Result<Source> {
+/// The item that a feed row is about.
+fn record_of(row: &FeedRow, record: Option<Bytes>) -> Result<Record> {
     let record = record.map(Record::decode).transpose()?;
     let record = record.filter(|record| record.version == row.version);
-    let missing = || Error::Corrupt("a feed row without its item".to_owned());
-    Ok(Source::of(&record.ok_or_else(missing)?))
+    record.ok_or_else(|| Error::Corrupt("a feed row without its item".to_owned()))
 }
 
 /// What a walk over the feed found.
@@ -562,6 +585,46 @@ impl Unit {
     }
 }
 
+impl Unit {
+    /// Who is dead, where also how matters: what came first is told.
+    fn liveness(
+        &self,
+        view: &View<'_>,
+        state: &State,
+        swept: Option<DeletedPartition>,
+    ) -> Result<Liveness> {
+        let mut deleted: Vec<DeletedPartition> = swept.into_iter().collect();
+        if deleted.is_empty() && log::is_on(state) && state.partitions.pending > 0 {
+            let partitions = self.candidates.iter().map(|candidate| candidate.row.partition());
+            let partitions: HashSet<Vec<u8>> =
+                partitions.map(|partition| keys::deleted_partition(partition.bytes())).collect();
+            for key in partitions.into_iter().map(Bytes::from) {
+                let row = view.get(&key)?;
+                let row = row.map(|row| DeletedPartition::decode(&key, &row)).transpose()?;
+                deleted.extend(row);
+            }
+        }
+        Ok(Liveness::by(state.policy, Timestamp(view.now())).without(deleted))
+    }
+}
+
+/// An item that a unit buries.
+struct DeadCandidate {
+    /// Which of the candidates it is.
+    place: usize,
+    indexed: Indexed,
+    /// What is told of it, if anything is.
+    ended: Option<(End, Vec<u8>)>,
+}
+
+impl DeadCandidate {
+    fn bury(&self, row: &FeedRow, batch: &mut Batch, gone: &mut Tallied, told: &mut Telling) {
+        let ended = self.ended.as_ref();
+        let ended = ended.map(|(end, key)| Ended { end: *end, partition_key: key });
+        row.bury(batch, gone, &self.indexed, ended.as_ref(), told);
+    }
+}
+
 /// What becomes of the row of a deleted partition.
 enum Swept {
     Gone(DeletedPartition),
@@ -594,8 +657,8 @@ impl Plan for Unit {
             return Err(Error::Retry);
         }
         let deleted = self.deleted(view)?;
-        let liveness = Liveness::by(state.policy, Timestamp(view.now()))
-            .without(deleted.clone().into_iter().collect());
+        let liveness = self.liveness(view, &state, deleted.clone())?;
+        let has_log = log::is_on(&state);
         let get = |key: &[u8]| view.get(key);
         let policies = self.index.policies(self.bucket, &get)?;
         let done = policies.done(&get)?;
@@ -606,27 +669,31 @@ impl Plan for Unit {
         let newest = record::are_newest(view, self.mark, &versions)?;
         for (place, (candidate, is_newest)) in candidates().zip(newest).enumerate() {
             if is_newest && liveness.is_dead(&candidate.row) {
-                dead.push((place, candidate.indexed(view, &policies, done)?));
+                let indexed = candidate.indexed(view, &policies, done)?;
+                let end = has_log.then(|| liveness.end_of(&candidate.row));
+                let ended = end.map(|end| Ok((end, candidate.partition_key(view)?))).transpose()?;
+                dead.push(DeadCandidate { place, indexed, ended });
             }
         }
         let (to, cut) = (self.to(taken), taken < self.candidates.len());
         let swept = self.swept(deleted, taken);
         let mut runs = Runs::default();
-        for (place, indexed) in &dead {
-            if let Some(candidate) = self.candidates.get(*place) {
-                runs.add(&candidate.row, indexed);
+        for corpse in &dead {
+            if let Some(candidate) = self.candidates.get(corpse.place) {
+                runs.add(&candidate.row, &corpse.indexed);
             }
         }
-        let rows = dead.iter().map(|(_, indexed)| indexed.entries() + ROWS_OF_ITEM).sum();
+        let rows = dead.iter().map(|corpse| corpse.indexed.entries() + ROWS_OF_ITEM).sum();
+
         let candidates = Arc::clone(&self.candidates);
         Ok(Draft::new(move |stamp: Stamp, batch: &mut Batch| {
             let mut gone = Tallied::default();
+            let mut told = Telling::by(stamp, has_log);
             let buried = || {
-                dead.iter()
-                    .filter_map(|(place, indexed)| Some((&candidates.get(*place)?.row, indexed)))
+                dead.iter().filter_map(|corpse| Some((&candidates.get(corpse.place)?.row, corpse)))
             };
-            for (row, indexed) in buried() {
-                row.bury(batch, &mut gone, indexed);
+            for (row, corpse) in buried() {
+                corpse.bury(row, batch, &mut gone, &mut told);
             }
             let rows = || buried().map(|(row, _)| row);
             gone.write(batch, Change::Less);

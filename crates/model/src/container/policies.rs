@@ -5,6 +5,8 @@
 //! | `dataType`         | `float32`, `float16`, `int8`, `uint8`     |
 //! | `dimensions`       | 1 to 4096                                 |
 //! | `distanceFunction` | `cosine`, `euclidean`, `dotproduct`       |
+//!
+//! `changeFeedPolicy` has a `retentionDuration` in whole minutes; 0, or none, is off.
 
 use serde_json::Value;
 
@@ -62,6 +64,26 @@ impl Geospatial {
                 "The geospatialConfig '{config}' is invalid: its type is 'Geography' or 'Geometry'."
             ))),
         }
+    }
+}
+
+/// For how many minutes a change feed tells every version; `None`: it says so in no way
+/// that can be read.
+pub(super) fn feed_minutes(policy: &Value) -> Option<u32> {
+    let Some(minutes) = policy.get("retentionDuration") else { return Some(0) };
+    let minutes = u32::try_from(minutes.as_u64()?).ok()?;
+    i32::try_from(minutes).is_ok().then_some(minutes)
+}
+
+/// Checks that the retention of a change feed is one.
+pub(super) fn check_change_feed(definition: &ContainerDefinition) -> Result<()> {
+    match &definition.change_feed_policy {
+        Some(policy) if feed_minutes(policy).is_none() => Err(Error::bad_request(format!(
+            "The changeFeedPolicy '{policy}' is invalid: its retentionDuration is a whole number \
+             of minutes, from 0 to {}.",
+            i32::MAX
+        ))),
+        _ => Ok(()),
     }
 }
 

@@ -165,6 +165,32 @@ fn features_that_come_later_say_so() {
 }
 
 #[test]
+fn a_change_feed_policy_says_for_how_many_minutes() {
+    let with = |policy: &str| format!(r#"{{"id":"c","changeFeedPolicy":{policy}}}"#);
+    assert_eq!(made(r#"{"id":"c"}"#).feed_minutes(), None);
+    for (policy, expected) in [
+        ("null", None),
+        ("{}", Some(0)),
+        (r#"{"retentionDuration":0}"#, Some(0)),
+        (r#"{"retentionDuration":5}"#, Some(5)),
+        (r#"{"retentionDuration":2147483647}"#, Some(2_147_483_647)),
+    ] {
+        let definition = made(&with(policy));
+        assert_eq!(definition.feed_minutes(), expected, "{policy}");
+    }
+    for duration in ["-1", "1.5", "\"5\"", "null", "2147483648"] {
+        let error = refused(&with(&format!(r#"{{"retentionDuration":{duration}}}"#)));
+        assert!(error.message.contains("retentionDuration"), "{error}");
+    }
+    // What was stored before this was checked stays, and counts as none.
+    let old =
+        r#"{"id":"c","partitionKey":{"paths":["/a"]},"changeFeedPolicy":{"retentionDuration":-1}}"#;
+    let old: ContainerDefinition = serde_json::from_str(old).unwrap();
+    assert_eq!(old.feed_minutes(), Some(0));
+    assert_eq!(parse_replacement(&old, echo(&old).as_bytes(), false).unwrap(), old);
+}
+
+#[test]
 fn unique_keys_that_are_refused() {
     let paths =
         |count: usize| (0..count).map(|n| format!("\"/p{n}\"")).collect::<Vec<_>>().join(",");

@@ -58,6 +58,24 @@ fn headers_that_are_refused() {
 }
 
 #[test]
+fn a_key_as_an_object_has_the_last_names_of_its_paths() {
+    let multi =
+        |paths: Value| definition(json!({"paths": paths, "kind": "MultiHash", "version": 2}));
+    let shown = |header: &str, definition: &PartitionKeyDefinition| {
+        PartitionKey::parse_header(header).unwrap().to_object(definition)
+    };
+    let one = definition(json!({"paths": ["/a/b"], "kind": "Hash", "version": 2}));
+    assert_eq!(shown(r#"["x\""]"#, &one), r#"{"b":"x\""}"#);
+    assert_eq!(shown("[null]", &one), r#"{"b":null}"#);
+    assert_eq!(shown("[{}]", &one), "{}");
+    let two = multi(json!(["/t", "/u/name"]));
+    assert_eq!(shown(r#"["a",1.5]"#, &two), r#"{"t":"a","name":1.5}"#);
+    let alike = multi(json!(["/t/name", "/u/name"]));
+    assert_eq!(shown(r#"["a","b"]"#, &alike), r#"{"t/name":"a","u/name":"b"}"#);
+    assert_eq!(shown("[]", &PartitionKeyDefinition::system()), "{}");
+}
+
+#[test]
 fn keys_are_taken_out_of_items() {
     let one = definition(json!({"paths": ["/a/b"], "version": 2}));
     for (item, expected) in [
