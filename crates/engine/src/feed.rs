@@ -211,16 +211,16 @@ impl<'a> FeedPage<'a> {
     /// Buckets take turns: the one behind that which filled a page begins the next.
     fn run(mut self) -> Result<Reply> {
         let mut courses = std::mem::take(&mut self.courses);
-        let mut turned = 0;
+        let (mut turned, mut is_end) = (0, true);
         for (place, course) in (1..).zip(&mut courses) {
             if !self.is_from_now && self.read(course)? {
                 turned = place % courses.len();
+                is_end = false;
                 break;
             }
         }
         courses.rotate_left(turned);
         let places = Places::of_courses(courses.iter().map(|course| (course.bucket, course.after)));
-        let is_end = turned == 0;
         let etag = Some(places.to_etag());
         let (success, charge) = if is_end && self.size.count == 0 {
             (Success { status: 304, ..Success::default() }, Charge::NOTHING)
