@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use dayfly_engine::operation::{ClockStep as Step, ContainerScope, Operation, QueryItems};
+use dayfly_engine::operation::{
+    ClockStep as Step, ContainerScope, Division, Operation, QueryItems,
+};
 use dayfly_engine::ttl::FORECAST_BUCKETS_MAX;
 use dayfly_model::partition_key::PartitionKey;
 use dayfly_model::ttl::{ContainerTtl, TTL_MAX};
@@ -49,6 +51,11 @@ fn operation(request: &Request<'_>, query: &str, call: &[&str]) -> Result<Operat
             }
             view.read(named(database, container), query)
         }
+        (["containers", database, container, "split"], "POST") => {
+            let at = named(database, container);
+            division(request.body).map(|division| Operation::SplitRanges { at, division })
+        }
+        (["containers", _, _, "split"], _) => Err(wrong_verb(request.verb)),
         (["query", "explain"], "POST") => explain(request.body).map(Operation::ExplainQuery),
         (["query", "explain"], _) => Err(wrong_verb(request.verb)),
         (["reset"], "POST") => nothing(request.body).map(|()| Operation::Reset),
@@ -96,6 +103,28 @@ fn named(database: &str, container: &str) -> ContainerScope {
         database: database.to_owned(),
         container: container.to_owned(),
         ..ContainerScope::default()
+    }
+}
+
+/// Which ranges are divided; the widest, if it says nothing.
+fn division(body: &[u8]) -> Result<Division> {
+    let refused =
+        || Error::bad_request("The body must be empty, {}, {\"range\":\"0\"} or {\"ranges\":2}.");
+    if body.trim_ascii().is_empty() {
+        return Ok(Division::Widest);
+    }
+    let body: Value = serde_json::from_slice(body).map_err(|_| refused())?;
+    let mut members = body.as_object().ok_or_else(refused)?.iter();
+    match (members.next(), members.next()) {
+        (None, _) => Ok(Division::Widest),
+        (Some((name, Value::String(range))), None) if name == "range" => {
+            Ok(Division::Range(range.clone()))
+        }
+        (Some((name, count)), None) if name == "ranges" => {
+            let count = count.as_u64().and_then(|count| usize::try_from(count).ok());
+            count.map(Division::Ranges).ok_or_else(refused)
+        }
+        _ => Err(refused()),
     }
 }
 

@@ -122,6 +122,7 @@ impl Kind {
             | Operation::ForecastTtl { .. }
             | Operation::WhatIfTtl { .. }
             | Operation::ExplainTtl { .. }
+            | Operation::SplitRanges { .. }
             | Operation::ReadClock
             | Operation::MoveClock { .. }
             | Operation::Reset

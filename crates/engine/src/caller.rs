@@ -87,6 +87,7 @@ impl Operation {
             | Operation::CreateEncryptionKey { .. }
             | Operation::ReplaceEncryptionKey { .. }
             | Operation::ReplaceOffer(_)
+            | Operation::SplitRanges { .. }
             | Operation::WriteItem(_)
             | Operation::WriteBatch(_)
             | Operation::DeletePartition { .. }

@@ -6,6 +6,7 @@
 //! parsed, and used again while the container's own head has its epoch: a request
 //! that meets a known container reads nothing.
 
+use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
@@ -82,7 +83,7 @@ pub(crate) struct ContainerRecord {
     pub(crate) delayed: Option<Delayed>,
     /// Who changed the definition last; empty: nobody since it was made.
     pub(crate) changed_by: String,
-    /// Grows with every change of the definition.
+    /// Grows with every change of the definition or of the ranges.
     pub(crate) epoch: u64,
     /// Where each of its buckets but the first begins. Fixed when it is made.
     pub(crate) slices: Vec<Epk>,
@@ -192,16 +193,38 @@ pub(crate) struct Range {
     pub(crate) min: Epk,
     /// `None`: up to the end.
     pub(crate) max: Option<Epk>,
-    /// The ids of the ranges that it came from.
-    pub(crate) parents: Vec<String>,
+    /// The numbers of the ranges that it came from, oldest first.
+    pub(crate) parents: Arc<[u32]>,
 }
 
 impl Range {
     fn of(record: &RangeRecord) -> Range {
         let RangeRecord { id, min, max, parents } = record.clone();
-        let parents = parents.iter().map(u32::to_string).collect();
-        Range { number: id, id: id.to_string().into(), min, max, parents }
+        Range { number: id, id: id.to_string().into(), min, max, parents: parents.into() }
     }
+
+    /// What it was a part of when so many numbers had been given out, as far as it lies in
+    /// this one.
+    fn before(&self, numbered: u32) -> Range {
+        let older = self.parents.partition_point(|parent| *parent < numbered);
+        let (before, from) = self.parents.split_at(older.saturating_sub(1));
+        match from.first() {
+            Some(number) if self.number >= numbered => Range {
+                number: *number,
+                id: number.to_string().into(),
+                min: self.min.clone(),
+                max: self.max.clone(),
+                parents: before.into(),
+            },
+            _ => self.clone(),
+        }
+    }
+}
+
+/// The range of some, in their order, that a point lies in.
+pub(crate) fn range_at<'a>(ranges: &'a [Range], epk: &Epk) -> Option<&'a Range> {
+    let after = ranges.partition_point(|range| range.min.0 <= epk.0);
+    ranges.get(after.checked_sub(1)?)
 }
 
 /// A container, ready to be used.
@@ -280,8 +303,30 @@ impl Container {
 
     /// The range of a logical partition.
     pub(crate) fn range(&self, epk: &Epk) -> Option<&Range> {
-        let after = self.ranges.partition_point(|range| range.min.0 <= epk.0);
-        self.ranges.get(after.checked_sub(1)?)
+        range_at(&self.ranges, epk)
+    }
+
+    /// How many numbers were given to its ranges: it tells how the container is divided, and
+    /// how it was.
+    pub(crate) fn numbered(&self) -> u32 {
+        self.ranges.iter().map(|range| range.number + 1).max().unwrap_or_default()
+    }
+
+    /// The ranges when so many numbers had been given out. What was begun in their order goes
+    /// on in it, however they were divided since.
+    pub(crate) fn ranges_before(&self, numbered: u32) -> Cow<'_, [Range]> {
+        if self.ranges.iter().all(|range| range.number < numbered) {
+            return Cow::Borrowed(&self.ranges);
+        }
+        let mut ranges: Vec<Range> = Vec::with_capacity(self.ranges.len());
+        for range in self.ranges.iter().map(|range| range.before(numbered)) {
+            match ranges.last_mut() {
+                // All parts of it stand together.
+                Some(last) if last.number == range.number => last.max = range.max,
+                _ => ranges.push(range),
+            }
+        }
+        Cow::Owned(ranges)
     }
 
     pub(crate) fn epk(&self, key: &PartitionKey) -> Epk {
@@ -582,6 +627,7 @@ impl Catalog {
 
 fn same(known: &ContainerRecord, record: &ContainerRecord) -> bool {
     known.number == record.number
+        && known.epoch == record.epoch
         && known.version == record.version
         && known.opened == record.opened
 }

@@ -27,13 +27,10 @@ use crate::offers::{self, Offer};
 use crate::operation::{Condition, ContainerScope, ContainerWishes, Page, Replacement, Showing};
 use crate::reply::{CHARGE_CHANGE_RU, CHARGE_LOOK_RU, Reply, Success, Usage, feed, storage_failed};
 use crate::scope::{Opened, check_intended};
-use crate::{encryption_keys, history, keys, pages, standing, statistics};
+use crate::{encryption_keys, history, keys, pages, splits, standing, statistics};
 
 /// What a container has when neither it nor its database says otherwise.
 const THROUGHPUT_DEFAULT: Throughput = Throughput::Manual(400);
-
-/// The most that a container can have that is not divided by a partition key.
-const UNDIVIDED_MAX: u32 = 10_000;
 
 /// Makes a container.
 pub(crate) fn create(
@@ -54,7 +51,9 @@ pub(crate) fn create(
         }
         let shared = offers::has_offer(snapshot, &owner.value.rid())?;
         let throughput = throughput.or((!shared).then_some(THROUGHPUT_DEFAULT));
-        check_throughput(&definition, throughput)?;
+        if let Some(throughput) = throughput.filter(|_| definition.partition_key.system_key) {
+            splits::check_undivided(throughput)?;
+        }
         let count = throughput.map_or(1, Throughput::ranges).max(clerk.ranges_min());
         let ranges = catalog::equal_ranges(&definition, count);
         let record = ContainerRecord {
@@ -93,18 +92,6 @@ fn check_encryption(
         }
     }
     definition.check_encryption()
-}
-
-/// A container without a partition key gets no more than one range can give.
-fn check_throughput(definition: &ContainerDefinition, given: Option<Throughput>) -> Result<()> {
-    let max = given.map_or(0, Throughput::max);
-    if definition.partition_key.system_key && max > UNDIVIDED_MAX {
-        return Err(Error::bad_request(format!(
-            "A container without a partition key can have at most {UNDIVIDED_MAX} RU/s, not \
-             {max}. Give it a partition key, or less."
-        )));
-    }
-    Ok(())
 }
 
 fn record_new(

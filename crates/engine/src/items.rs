@@ -26,7 +26,6 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use dayfly_model::charge::{self, Charge};
-use dayfly_model::epk::Epk;
 use dayfly_model::partition_key::PartitionKey;
 use dayfly_model::rid::ItemRid;
 use dayfly_model::{Error, ErrorKind, Result, Timestamp};
@@ -49,6 +48,8 @@ use crate::version;
 pub(crate) struct Spot {
     pub(crate) bucket: Bucket,
     pub(crate) range: Arc<str>,
+    /// The ranges that its range came from.
+    parents: Arc<[u32]>,
     pub(crate) partition: Partition,
     pub(crate) partition_key: Bytes,
     pub(crate) key: ItemKey,
@@ -62,9 +63,11 @@ impl Spot {
         let epk = container.epk(partition_key);
         let canonical = partition_key.canonical();
         let partition = Partition::new(&epk, &canonical);
+        let range = container.range(&epk);
         Spot {
             bucket: container.bucket(&epk),
-            range: range_id(container, &epk),
+            range: range.map_or_else(|| "0".into(), |range| Arc::clone(&range.id)),
+            parents: range.map_or_else(Arc::default, |range| Arc::clone(&range.parents)),
             key: partition.item(&id),
             partition,
             partition_key: canonical.into(),
@@ -84,10 +87,6 @@ impl Spot {
     }
 }
 
-fn range_id(container: &Container, epk: &Epk) -> Arc<str> {
-    container.range(epk).map_or_else(|| "0".into(), |range| Arc::clone(&range.id))
-}
-
 /// Shows an item.
 pub(crate) fn read(
     opened: &Opened,
@@ -103,8 +102,8 @@ pub(crate) fn read(
     };
     let head = opened.snapshot.head(spot.bucket);
     let place = spot.place(container, head.lsn);
-    let touched = Touched { range: Arc::clone(&spot.range), lsn: head.lsn };
-    if let Err(error) = opened.check_session(&[touched]) {
+    let (range, parents) = (Arc::clone(&spot.range), Arc::clone(&spot.parents));
+    if let Err(error) = opened.check_session(&[Touched { range, parents, lsn: head.lsn }]) {
         return opened.failed(error).at(place);
     }
     let get = |key: &[u8]| opened.snapshot.get(spot.bucket, key);

@@ -55,6 +55,7 @@ mod rows;
 mod scope;
 mod settings;
 mod shared;
+mod splits;
 mod standing;
 mod statistics;
 #[cfg(test)]
@@ -437,6 +438,9 @@ impl Switchboard {
             }
             Operation::ListOffers { page } => self.look(|snapshot| offers::list(snapshot, &page)),
             Operation::ReadOffer { offer } => self.look(|snapshot| offers::read(snapshot, &offer)),
+            Operation::SplitRanges { at, division } => {
+                self.change(move |clerk| splits::split(clerk, &at, &division))
+            }
             Operation::ReplaceOffer(replacement) => {
                 self.change(move |clerk| offers::replace(clerk, replacement))
             }

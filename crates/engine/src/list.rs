@@ -7,7 +7,7 @@ use dayfly_model::charge::{self, Charge};
 use crate::creation::InOrder;
 use crate::operation::{Page, Part};
 use crate::pages::{bad_token, limit, read_token, write_token};
-use crate::parts::{Segment, segments};
+use crate::parts::{Segment, segments_before};
 use crate::record::Record;
 use crate::reply::{Reply, Success};
 use crate::scope::Opened;
@@ -34,6 +34,8 @@ struct ListPage<'a> {
     from: u64,
     limit: usize,
     scope: [u8; 4],
+    /// How many ranges had been numbered when the first page was asked for.
+    numbered: u32,
     documents: Vec<u8>,
     count: usize,
     /// What was looked at in ranges that are done.
@@ -44,19 +46,23 @@ struct ListPage<'a> {
 impl<'a> ListPage<'a> {
     fn new(opened: &'a Opened, part: &Part, page: &Page) -> Result<Self> {
         let container = &opened.container;
-        let mut segments = segments(container, part)?;
-        opened.check_session(&opened.touched(part)?)?;
         let scope = container.number.to_be_bytes();
-        let mut from = 0;
-        if let Some(token) = &page.continuation {
-            from = skip_to(&mut segments, read_token(token, scope)?)?;
-        }
+        let begun = page.continuation.as_ref().map(|token| read(token, scope));
+        let numbered = match &begun {
+            Some(Ok((numbered, _))) => *numbered,
+            _ => container.numbered(),
+        };
+        let mut segments = segments_before(container, part, numbered)?;
+        opened.check_session(&opened.touched(part)?)?;
+        let begun = begun.transpose()?;
+        let from = begun.map_or(Ok(0), |(_, place)| skip_to(&mut segments, place))?;
         Ok(ListPage {
             opened,
             segments,
             from,
             limit: limit(page),
             scope,
+            numbered,
             documents: Vec::new(),
             count: 0,
             looked_at: 0,
@@ -80,7 +86,7 @@ impl<'a> ListPage<'a> {
         body.put_slice(&self.documents);
         body.put_slice(format!("],\"_count\":{}}}", self.count).as_bytes());
         let success = Success {
-            continuation: next.map(|place| written(place, self.scope)),
+            continuation: next.map(|place| written(place, self.numbered, self.scope)),
             item_count: Some(self.count),
             ..Success::new(200, body)
         };
@@ -134,19 +140,29 @@ impl<'a> ListPage<'a> {
     }
 }
 
-fn written((range, mark, docno): ListPlace, scope: [u8; 4]) -> String {
+fn written((range, mark, docno): ListPlace, numbered: u32, scope: [u8; 4]) -> String {
     let mut place = mark.to_be_bytes().to_vec();
     place.put_u64(docno);
+    place.put_u32(numbered);
     write_token(range.into(), &place, scope)
+}
+
+/// How many ranges had been numbered when the first page was asked for, and where the last
+/// one ended.
+fn read(token: &str, scope: [u8; 4]) -> Result<(u32, ListPlace)> {
+    let (range, place) = read_token(token, scope)?;
+    let read = |mut place: &[u8]| {
+        let (mark, docno) = (place.try_get_u32().ok()?, place.try_get_u64().ok()?);
+        let numbered = place.try_get_u32().ok()?;
+        Some((numbered, (u32::try_from(range).ok()?, mark, docno)))
+    };
+    read(&place).ok_or_else(bad_token)
 }
 
 /// Lets `segments` start at a place that an earlier page returned, and says with which
 /// number.
-fn skip_to(segments: &mut Vec<Segment>, (range, place): (u64, Vec<u8>)) -> Result<u64> {
-    let mut place = &*place;
-    let mark = place.try_get_u32().map_err(|_| bad_token())?;
-    let docno = place.try_get_u64().map_err(|_| bad_token())?;
-    let is_there = |segment: &Segment| u64::from(segment.range) == range && segment.mark == mark;
+fn skip_to(segments: &mut Vec<Segment>, (range, mark, docno): ListPlace) -> Result<u64> {
+    let is_there = |segment: &Segment| segment.range == range && segment.mark == mark;
     let first = segments.iter().position(is_there).ok_or_else(bad_token)?;
     segments.drain(..first);
     Ok(docno)

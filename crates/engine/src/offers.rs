@@ -13,7 +13,7 @@ use crate::clerk::{CatalogPlan, Clerk};
 use crate::condition::check_match;
 use crate::operation::{OfferReplacement, Page};
 use crate::reply::{CHARGE_CHANGE_RU, CHARGE_LOOK_RU, Reply, Success, feed, storage_failed};
-use crate::{keys, pages, standing, version};
+use crate::{keys, pages, splits, standing, version};
 
 /// Where the most that was ever given stands in the content.
 const EVER: &str = "/offerMinimumThroughputParameters/maxThroughputEverProvisioned";
@@ -154,17 +154,17 @@ fn shown(offer: &Offer, load: OfferLoad, now: Timestamp, charge_ru: f64) -> Repl
     Reply::ok(success, now, charge_ru)
 }
 
-/// Changes the throughput of a database or container. It counts at once: there is nothing
-/// to be moved for it.
+/// Changes the throughput of a database or container. It counts at once, with the ranges
+/// that it needs: there is nothing to be moved for it.
 pub(crate) fn replace(clerk: &Clerk<'_>, replacement: OfferReplacement) -> Reply {
-    let (load, body) = match clerk.look(|snapshot| {
-        let offer = find(snapshot, &replacement.offer)?;
-        Ok((load_of(snapshot, &offer.resource_rid)?, read_body(&replacement.body)?))
+    let (load, body, rid) = match clerk.look(|snapshot| {
+        let rid = find(snapshot, &replacement.offer)?.resource_rid;
+        Ok((load_of(snapshot, &rid)?, read_body(&replacement.body)?, rid))
     }) {
         Ok(found) => found,
         Err(reply) => return reply,
     };
-    clerk.commit(CatalogPlan::grows(move |view: &View<'_>| {
+    let plan = CatalogPlan::grows(move |view: &View<'_>| {
         let mut offer = find(view, &replacement.offer)?;
         check_body(&offer, &body)?;
         check_match(&replacement.condition, &offer.etag())?;
@@ -173,12 +173,17 @@ pub(crate) fn replace(clerk: &Clerk<'_>, replacement: OfferReplacement) -> Reply
         let content = body.get("content").unwrap_or(&Value::Null);
         let new = old.replaced(content, replacement.migration, offer.floor(load))?;
         let ever = offer.ever().max(new.max());
+        let divided = splits::for_throughput(view, &offer.resource_rid, new)?;
         Ok(Draft::new(move |stamp: Stamp, batch: &mut Batch| {
+            if let Some(container) = divided {
+                container.put(batch);
+            }
             offer.change(new, ever, stamp);
             offer.put(batch);
             shown(&offer, load, Timestamp(stamp.ts), CHARGE_CHANGE_RU)
         }))
-    }))
+    });
+    splits::around(clerk, &rid, || clerk.commit(plan))
 }
 
 fn read_body(body: &[u8]) -> Result<Value> {

@@ -202,6 +202,13 @@ pub enum Operation {
     },
     /// Changes the throughput of a database or container.
     ReplaceOffer(OfferReplacement),
+    /// Divides partition key ranges of a container.
+    SplitRanges {
+        /// Of which one.
+        at: ContainerScope,
+        /// Which of them.
+        division: Division,
+    },
 
     /// Shows how time to live stands in a container.
     ReadTtl {
@@ -363,6 +370,17 @@ pub struct WriteItem {
     pub minimal: bool,
     /// Whether the item is in the index.
     pub indexing: Indexing,
+}
+
+/// Which partition key ranges are divided.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Division {
+    /// The widest; of several, the first.
+    Widest,
+    /// The one with this id.
+    Range(String),
+    /// The widest one again and again, until there are so many.
+    Ranges(usize),
 }
 
 /// Whether an item is in the index of its container, if there is one.

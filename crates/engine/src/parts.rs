@@ -1,6 +1,7 @@
 //! What a part of a container means: which partitions of which ranges, and in which
 //! buckets they are.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use dayfly_model::epk::{self, Epk};
@@ -9,14 +10,26 @@ use dayfly_model::{Error, ErrorKind, Result};
 use dayfly_storage::{Bucket, KeyRange, Snapshot};
 use sha2::{Digest, Sha256};
 
-use crate::catalog::{Container, Range};
+use crate::catalog::{self, Container, Range};
 use crate::keys::{self, Partition};
 use crate::operation::Part;
 
 /// A partition key range that a request touches, and its last commit.
 pub(crate) struct Touched {
     pub(crate) range: Arc<str>,
+    /// The ranges that it came from, whose commits are its own.
+    pub(crate) parents: Arc<[u32]>,
     pub(crate) lsn: u64,
+}
+
+impl Touched {
+    /// Whether what is said of a range is said of this one: by its id, or by that of one
+    /// that it came from.
+    pub(crate) fn is_named(&self, id: &str) -> bool {
+        *self.range == *id
+            || !self.parents.is_empty()
+                && id.parse().is_ok_and(|number| self.parents.contains(&number))
+    }
 }
 
 /// Some partitions of one range, and where they are.
@@ -27,7 +40,7 @@ pub(crate) struct Segment {
     /// Where the range stands among the others, by how its lower bound starts.
     pub(crate) rank: u64,
     /// Tells the partitions that are meant from others, if they are named: a place in the
-    /// order of some is none in that of others.
+    /// order of some is none in that of others. In the half of a range, those of the whole.
     pub(crate) mark: u32,
     pub(crate) bucket: Bucket,
     pub(crate) scope: Scope,
@@ -41,10 +54,9 @@ impl Segment {
         Segment { range: range.number, rank, mark, bucket, scope }
     }
 
-    /// The same range, but only what these say of it.
-    pub(crate) fn only(self, scopes: &[&Scope]) -> Segment {
-        let scope = Scope::any(scopes);
-        Segment { mark: scope.mark(), scope, ..self }
+    /// The same range, but only what these say of it, which is a part of what is meant.
+    pub(crate) fn only(self, scopes: &[&Scope], meant: &[&Scope]) -> Segment {
+        Segment { mark: Scope::any(meant).mark(), scope: Scope::any(scopes), ..self }
     }
 }
 
@@ -118,17 +130,47 @@ impl Scope {
 
 /// What a part of a container means, in the order of the ranges.
 pub(crate) fn segments(container: &Container, part: &Part) -> Result<Vec<Segment>> {
+    segments_before(container, part, container.numbered())
+}
+
+/// The same, in the order of the ranges when so many numbers had been given to them. What a
+/// page tells of its end is a place in that order: in that of the parts of a range, it would
+/// be behind some items that were not given, and before some that were.
+pub(crate) fn segments_before(
+    container: &Container,
+    part: &Part,
+    numbered: u32,
+) -> Result<Vec<Segment>> {
     let interval = Interval::of(container, part)?;
+    let ranges = &*container.ranges_before(numbered);
     if let Some(key) = whole_key(container, part)? {
         let epk = container.epk(&key);
-        let range = container.range(&epk).filter(|_| interval.contains(&epk));
+        let range = catalog::range_at(ranges, &epk).filter(|_| interval.contains(&epk));
         let partition = Partition::new(&epk, &key.canonical());
         let scope = Scope::Named(vec![partition]);
         let segment = range.map(|range| Segment::new(range, container.bucket(&epk), scope));
         return Ok(segment.into_iter().collect());
     }
-    let overlapping = container.ranges.iter().filter(|range| interval.overlaps(range));
-    Ok(overlapping.map(|range| segment(container, range, &interval)).collect())
+    let overlapping = ranges.iter().filter(|range| interval.overlaps(range));
+    Ok(overlapping.map(|range| segment(container, ranges, range, &interval)).collect())
+}
+
+/// A part as its client asked for it when so many numbers had been given to the ranges: who
+/// asks for the half of a range meant all of it then.
+pub(crate) fn part_before<'a>(
+    container: &Container,
+    part: &'a Part,
+    numbered: u32,
+) -> Result<Cow<'a, Part>> {
+    let Some(id) = &part.range else { return Ok(Cow::Borrowed(part)) };
+    let range = find_range(container, id)?;
+    let ranges = container.ranges_before(numbered);
+    let whole = catalog::range_at(&ranges, &range.min).filter(|_| range.number >= numbered);
+    let Some(whole) = whole else { return Ok(Cow::Borrowed(part)) };
+    let mut interval = Interval { min: whole.min.clone(), max: whole.max.clone() };
+    interval.narrow(part.start.as_ref().unwrap_or(&Epk::min()), part.end.as_ref());
+    let Interval { min, max } = interval;
+    Ok(Cow::Owned(Part { range: None, start: Some(min), end: max, ..part.clone() }))
 }
 
 /// What a part of a container means in each of its buckets. It must not say of a range that
@@ -163,11 +205,11 @@ fn check_within(container: &Container, part: &Part) -> Result<()> {
     )))
 }
 
-/// What an interval means in a range.
-fn segment(container: &Container, range: &Range, interval: &Interval) -> Segment {
+/// What an interval means in one of some ranges.
+fn segment(container: &Container, ranges: &[Range], range: &Range, interval: &Interval) -> Segment {
     let bucket = container.bucket(&range.min);
     let has_all = |other: &Range| other.id == range.id || container.bucket(&other.min) != bucket;
-    let scope = if interval.covers(range) && container.ranges.iter().all(has_all) {
+    let scope = if interval.covers(range) && ranges.iter().all(has_all) {
         Scope::Whole
     } else {
         let mut within = Interval { min: range.min.clone(), max: range.max.clone() };
@@ -236,7 +278,7 @@ pub(crate) fn touched(
 ) -> Result<Vec<Touched>> {
     let touch = |range: &Range| {
         let lsn = snapshot.head(container.bucket(&range.min)).lsn;
-        Touched { range: Arc::clone(&range.id), lsn }
+        Touched { range: Arc::clone(&range.id), parents: Arc::clone(&range.parents), lsn }
     };
     if let Some(key) = whole_key(container, part)? {
         return Ok(container.range(&container.epk(&key)).map(touch).into_iter().collect());

@@ -140,7 +140,13 @@ fn run(shared: &Shared, opened: &Opened, asked: &QueryItems, steps: &Steps<'_>) 
     let request = Request::read(&asked.query)?;
     let program = Program::compile(&request, container.computed()?)?;
     figures.times.compile = laps.next();
-    let reach = reach::reach(opened, &request, &asked.part)?;
+    let seals = Seals::new(container.number, &asked.query, &request.query);
+    let start = asked.page.continuation.as_deref().map(|text| Token::read(text, seals));
+    let numbered = match &start {
+        Some(Ok(token)) => token.numbered.min(container.numbered()),
+        _ => container.numbered(),
+    };
+    let reach = reach::reach(opened, &request, &asked.part, numbered)?;
     opened.check_session(&reach.touched)?;
     let crosses = crosses(opened, asked, &reach) && program.reads_items();
     if crosses && !asked.cross_partition {
@@ -148,9 +154,7 @@ fn run(shared: &Shared, opened: &Opened, asked: &QueryItems, steps: &Steps<'_>) 
     }
     check_needs(shared, opened, asked, &program)?;
     let Reach { segments, partitions, key, .. } = reach;
-    let seals = Seals::new(container.number, &asked.query, &request.query);
-    let start = asked.page.continuation.as_deref().map(|text| Token::read(text, seals));
-    let (resume, at) = if let Some(Token { resume, at }) = start.transpose()? {
+    let (resume, at) = if let Some(Token { resume, at, .. }) = start.transpose()? {
         (Some(resume), at)
     } else {
         let boundary = request.boundary.as_ref();
@@ -198,8 +202,9 @@ fn run(shared: &Shared, opened: &Opened, asked: &QueryItems, steps: &Steps<'_>) 
     }
     figures.rows = finished.count as u64;
     figures.row_bytes = finished.rows.len() as u64;
+    let next = |resume| Token { resume, at, numbered }.write(seals);
     Ok(Ran {
-        continuation: finished.resume.clone().map(|resume| Token { resume, at }.write(seals)),
+        continuation: finished.resume.clone().map(next),
         finished,
         figures,
         charge: charge::of_query(loaded, figures.row_bytes),

@@ -61,7 +61,7 @@ fn ranges_json(opened: &Opened, etag: &str) -> Vec<Value> {
                 "ridPrefix": number,
                 "throughputFraction": fraction,
                 "status": "online",
-                "parents": range.parents,
+                "parents": range.parents.iter().map(u32::to_string).collect::<Vec<_>>(),
                 "ownedArchivalPKRangeIds": [],
             })
         })

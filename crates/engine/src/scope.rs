@@ -80,12 +80,12 @@ impl Opened {
 
     /// Whether this snapshot has all that the client has seen. A token for a
     /// range that is not touched, or not known, or for an earlier container of
-    /// this name, says nothing.
+    /// this name, says nothing. One for a range that was divided is one for its parts.
     pub(crate) fn check_session(&self, touched: &[Touched]) -> Result<()> {
         let number = i64::from(self.container.number);
         let missing = |part: &TokenPart| {
             let is_ahead =
-                |touched: &Touched| *touched.range == *part.range && part.lsn > touched.lsn;
+                |touched: &Touched| touched.is_named(&part.range) && part.lsn > touched.lsn;
             (part.version == -1 || part.version == number) && touched.iter().any(is_ahead)
         };
         if self.session.iter().any(missing) {

@@ -18,6 +18,7 @@ mod random;
 mod rename;
 mod seeds;
 mod server;
+mod splits;
 mod touch;
 mod waits;
 mod watched;

@@ -78,23 +78,89 @@ pub fn prefix_range(definition: &PartitionKeyDefinition, key: &PartitionKey) -> 
 
 /// The points that cut the space into `n` equal ranges, without its ends.
 pub fn boundaries(definition: &PartitionKeyDefinition, n: usize) -> Vec<Epk> {
+    let space = Space::of(definition);
     let count = u32::try_from(n).unwrap_or(u32::MAX).max(1);
-    let v1 = definition.kind == Kind::Hash && definition.version == Version::V1;
-    let boundary = |k: u32| {
-        if v1 {
-            let width = u32::MAX / count;
-            return Epk(hash::number(f64::from(k * width)));
-        }
-        let width = (u128::MAX >> 2) / u128::from(count);
-        Epk((u128::from(k) * width).to_be_bytes().to_vec())
-    };
-    (1..count).map(boundary).collect()
+    let width = space.end() / u128::from(count);
+    (1..count).map(|k| space.point(u128::from(k) * width)).collect()
 }
 
-/// How many ranges a container with this much throughput has.
+/// The point that cuts a range in halves; `None`: there is none between its ends. No `max`:
+/// it goes up to the end of the space.
+pub fn middle(definition: &PartitionKeyDefinition, min: &Epk, max: Option<&Epk>) -> Option<Epk> {
+    let space = Space::of(definition);
+    let (low, high) = space.bounds(min, max);
+    let middle = low + high.saturating_sub(low) / 2;
+    (middle > low).then(|| space.point(middle))
+}
+
+/// How much of the space a range has.
+pub fn width(definition: &PartitionKeyDefinition, min: &Epk, max: Option<&Epk>) -> u128 {
+    let (low, high) = Space::of(definition).bounds(min, max);
+    high.saturating_sub(low)
+}
+
+/// How many ranges a new container with this much throughput has.
 pub fn range_count(ru: u32) -> usize {
     let ranges = if ru <= 10_000 { 1 } else { ru.div_ceil(6_000) };
     usize::try_from(ranges).unwrap_or(usize::MAX)
+}
+
+/// How many ranges a container has at least whose throughput was raised to this much.
+pub fn raised_range_count(ru: u32) -> usize {
+    usize::try_from(ru.div_ceil(10_000)).unwrap_or(usize::MAX)
+}
+
+/// The points at which ranges begin and end, as numbers.
+#[derive(Clone, Copy)]
+enum Space {
+    /// The hash of version 1, written as a number.
+    Numbers,
+    /// The hash itself.
+    Hashes,
+}
+
+impl Space {
+    fn of(definition: &PartitionKeyDefinition) -> Space {
+        match (definition.kind, definition.version) {
+            (Kind::Hash, Version::V1) => Space::Numbers,
+            (Kind::Hash, Version::V2) | (Kind::MultiHash, _) => Space::Hashes,
+        }
+    }
+
+    fn end(self) -> u128 {
+        match self {
+            Space::Numbers => u128::from(u32::MAX),
+            Space::Hashes => u128::MAX >> 2,
+        }
+    }
+
+    fn point(self, number: u128) -> Epk {
+        match self {
+            Space::Numbers => {
+                let number = u32::try_from(number).unwrap_or(u32::MAX);
+                Epk(hash::number(f64::from(number)))
+            }
+            Space::Hashes => Epk(number.to_be_bytes().to_vec()),
+        }
+    }
+
+    /// The first number whose point does not lie before this one.
+    fn number(self, epk: &Epk) -> u128 {
+        let (mut low, mut high) = (0, self.end());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.point(middle).0 < epk.0 {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    }
+
+    fn bounds(self, min: &Epk, max: Option<&Epk>) -> (u128, u128) {
+        (self.number(min), max.map_or(self.end(), |max| self.number(max)))
+    }
 }
 
 /// Reads hex digits, as `x-ms-start-epk` has them.

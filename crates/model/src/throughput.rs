@@ -260,9 +260,14 @@ impl Throughput {
         least.checked_next_multiple_of(self.step()).unwrap_or(MAX).min(MAX)
     }
 
-    /// How many partition key ranges a container with it has.
+    /// How many partition key ranges a new container with it has.
     pub fn ranges(self) -> usize {
         epk::range_count(self.max())
+    }
+
+    /// How many a container has at least that was raised to it.
+    pub fn raised_ranges(self) -> usize {
+        epk::raised_range_count(self.max())
     }
 
     /// The level, if it is one.

@@ -66,7 +66,7 @@ fn page(
     let seals = Seals::new(0, &asked.query, &request.query);
     let start = asked.page.continuation.as_deref().map(|text| Token::read(text, seals));
     let (resume, mut next) = match start.transpose()? {
-        Some(Token { resume, at: Position::Item { docno, .. } }) => (Some(resume), docno),
+        Some(Token { resume, at: Position::Item { docno, .. }, .. }) => (Some(resume), docno),
         Some(Token { resume, .. }) => (Some(resume), 0),
         None => (None, 0),
     };
@@ -88,6 +88,6 @@ fn page(
     } else {
         alone(page)?
     };
-    let continuation = finished.resume.map(|resume| Token { resume, at }.write(seals));
+    let continuation = finished.resume.map(|resume| Token { resume, at, numbered: 1 }.write(seals));
     Ok((finished.rows, finished.count, continuation))
 }

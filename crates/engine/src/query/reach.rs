@@ -7,7 +7,7 @@ use dayfly_sql::Request;
 use dayfly_sql::plan::{Routing, routing};
 
 use crate::operation::Part;
-use crate::parts::{Scope, Segment, Touched, segments};
+use crate::parts::{Scope, Segment, Touched, part_before, segments_before};
 use crate::scope::Opened;
 
 /// A filter that names more partitions than this names all.
@@ -25,9 +25,15 @@ pub(super) struct Reach {
     pub(super) key: Option<PartitionKey>,
 }
 
-/// The partition key ranges to look at, and what of them.
-pub(super) fn reach(opened: &Opened, request: &Request, part: &Part) -> Result<Reach> {
-    let all = segments(&opened.container, part)?;
+/// The partition key ranges to look at, and what of them: in their order when so many of them
+/// had been numbered.
+pub(super) fn reach(
+    opened: &Opened,
+    request: &Request,
+    part: &Part,
+    numbered: u32,
+) -> Result<Reach> {
+    let all = segments_before(&opened.container, part, numbered)?;
     let mut touched = opened.touched(part)?;
     let definition = &opened.container.definition().partition_key;
     if part.partition_key.is_some() || definition.system_key || request.query.sources.is_empty() {
@@ -44,29 +50,37 @@ pub(super) fn reach(opened: &Opened, request: &Request, part: &Part) -> Result<R
     };
     let partitions = Some(keys.len());
     let key = keys.first().filter(|_| keys.len() == 1).cloned();
-    let mut named = Vec::new();
+    let asked = part_before(&opened.container, part, numbered)?;
+    let (mut named, mut meant) = (Vec::new(), Vec::new());
     let mut known = Vec::new();
     for key in keys {
+        let asked = Part { partition_key: Some(key.clone()), ..(*asked).clone() };
+        meant.extend(segments_before(&opened.container, &asked, numbered)?);
         let part = Part { partition_key: Some(key), ..part.clone() };
-        named.extend(segments(&opened.container, &part)?);
+        named.extend(segments_before(&opened.container, &part, numbered)?);
         known.extend(opened.touched(&part)?.into_iter().map(|touched| touched.range));
     }
     if !known.is_empty() {
         touched.retain(|touched| known.contains(&touched.range));
     }
-    Ok(Reach { touched, segments: joined(all, &named), partitions, key })
+    Ok(Reach { touched, segments: joined(all, &named, &meant), partitions, key })
 }
 
 /// The segments of single keys, as one for each range, in the order of all. A key may be
-/// the first part of a hierarchical one, and then means many partitions.
-fn joined(all: Vec<Segment>, named: &[Segment]) -> Vec<Segment> {
+/// the first part of a hierarchical one, and then means many partitions. A range has one if
+/// it has some of what is meant: a page may have ended in it, and the half of it have none.
+fn joined(all: Vec<Segment>, named: &[Segment], meant: &[Segment]) -> Vec<Segment> {
     let mut joined = Vec::new();
     for segment in all {
-        let here = named.iter().filter(|named| named.range == segment.range);
-        let scopes: Vec<&Scope> = here.map(|named| &named.scope).collect();
-        if !scopes.is_empty() {
-            joined.push(segment.only(&scopes));
+        let (scopes, meant) = (scopes_in(&segment, named), scopes_in(&segment, meant));
+        if !meant.is_empty() {
+            joined.push(segment.only(&scopes, &meant));
         }
     }
     joined
+}
+
+fn scopes_in<'s>(segment: &Segment, segments: &'s [Segment]) -> Vec<&'s Scope> {
+    let here = segments.iter().filter(|other| other.range == segment.range);
+    here.map(|other| &other.scope).collect()
 }

@@ -4,10 +4,10 @@
 //! <seal:12> <skip:8> <take:8> <rows done:8> <where> <check:4>
 //!
 //! where  0                                         at the start
-//!        1 <range:4> <mark:4> <number:8> <tried:2>  before an item
+//!        1 <numbered:4> <range:4> <mark:4> <number:8> <tried:2>  before an item
 //!        2 <bytes:2> <sort values> <tie:16> <row:8>  after a sorted row
 //!        3 <bytes:2> <sort values> <rows:1> <hash:8>*  after rows that start so
-//!        4 <tie:16> <row:8> <ranges:2> (<range:4> <lsn:8>)*  after a distinct row
+//!        4 <numbered:4> <tie:16> <row:8> <ranges:2> (<range:4> <lsn:8>)*  after a distinct row
 //! ```
 //!
 //! The seal is made from the container and the query, so that a token is of use
@@ -90,6 +90,9 @@ impl Tried {
 pub(super) struct Token {
     pub(super) resume: Resume,
     pub(super) at: Position,
+    /// How many ranges had been numbered when the first page was asked for: the place is one
+    /// in their order. The most there can be, where it is none in any.
+    pub(super) numbered: u32,
 }
 
 /// The seals of a query of a container.
@@ -139,6 +142,7 @@ impl Token {
         match (&self.resume.after, &self.at) {
             (Some(After::Row((_, tie, row))), Position::Again(ranges)) => {
                 bytes.put_u8(4);
+                bytes.put_u32(self.numbered);
                 bytes.put_u64(tie.0);
                 bytes.put_u64(tie.1);
                 bytes.put_u64(*row);
@@ -166,6 +170,7 @@ impl Token {
             }
             (None, Position::Item { range, mark, docno, tried }) => {
                 bytes.put_u8(1);
+                bytes.put_u32(self.numbered);
                 bytes.put_u32(*range);
                 bytes.put_u32(*mark);
                 bytes.put_u64(*docno);
@@ -210,10 +215,11 @@ fn read(text: &str) -> Option<(TokenSeal, Token)> {
     let skip = rest.try_get_u64().ok()?;
     let take = Some(rest.try_get_u64().ok()?).filter(|take| *take != ALL);
     let rows_done = rest.try_get_u64().ok()?;
-    let mut at = Position::Start;
+    let (mut at, mut numbered) = (Position::Start, u32::MAX);
     let after = match rest.try_get_u8().ok()? {
         0 => None,
         1 => {
+            numbered = rest.try_get_u32().ok()?;
             let (range, mark) = (rest.try_get_u32().ok()?, rest.try_get_u32().ok()?);
             let docno = rest.try_get_u64().ok()?;
             let tried = Tried::decode(rest.try_get_u8().ok()?, rest.try_get_u8().ok()?)?;
@@ -234,6 +240,7 @@ fn read(text: &str) -> Option<(TokenSeal, Token)> {
             Some(After::Start(start, rows))
         }
         4 => {
+            numbered = rest.try_get_u32().ok()?;
             let tie = (rest.try_get_u64().ok()?, rest.try_get_u64().ok()?);
             let row = rest.try_get_u64().ok()?;
             let mut ranges = Vec::new();
@@ -245,7 +252,7 @@ fn read(text: &str) -> Option<(TokenSeal, Token)> {
         }
         _ => return None,
     };
-    let token = Token { resume: Resume { skip, take, rows_done, after }, at };
+    let token = Token { resume: Resume { skip, take, rows_done, after }, at, numbered };
     rest.is_empty().then_some((*seal, token))
 }
 
@@ -297,7 +304,7 @@ mod tests {
         fn a_token_that_was_bent_is_refused(at in any::<prop::sample::Index>(), bit in 0..6u32) {
             let seals = seals(7, QUERY);
             let entry = Position::Item { range: 9, mark: 5, docno: 8, tried: Tried::Many(1) };
-            let text = Token { resume: Resume::default(), at: entry }.write(seals);
+            let text = Token { resume: Resume::default(), at: entry, numbered: 10 }.write(seals);
             let mut bent = text.clone().into_bytes();
             let at = at.index(bent.len());
             bent[at] ^= 1 << bit;
@@ -321,7 +328,9 @@ mod tests {
             (Some(distinct), Position::Again(vec![(6, 7), (8, 9)])),
             (Some(After::Start(vec![6; 512], vec![7; 8])), Position::Start),
         ] {
-            let token = Token { resume: Resume { after, ..resume.clone() }, at };
+            let is_in_ranges = matches!(at, Position::Item { .. } | Position::Again(_));
+            let numbered = if is_in_ranges { 10 } else { u32::MAX };
+            let token = Token { resume: Resume { after, ..resume.clone() }, at, numbered };
             let text = token.write(seals);
             assert!(text.len() <= 1024, "{}", text.len());
             assert_eq!(Token::read(&text, seals).unwrap(), token);
@@ -331,7 +340,7 @@ mod tests {
     #[test]
     fn tokens_of_others_are_refused() {
         let at = Position::Item { range: 1, mark: 0, docno: 1, tried: Tried::Nothing };
-        let token = Token { resume: Resume::default(), at };
+        let token = Token { resume: Resume::default(), at, numbered: 2 };
         let text = token.write(seals(7, QUERY));
         assert!(Token::read(&text, seals(7, OTHER_FILTER)).is_err());
         assert!(Token::read(&text, seals(8, QUERY)).is_err());
@@ -352,7 +361,8 @@ mod tests {
             (0, After::Start(vec![6; 512], vec![7; 8]), false),
         ] {
             let resume = Resume { skip, after: Some(after), ..Resume::default() };
-            let text = Token { resume, at: Position::Start }.write(seals(7, QUERY));
+            let text =
+                Token { resume, at: Position::Start, numbered: u32::MAX }.write(seals(7, QUERY));
             assert!(Token::read(&text, seals(7, QUERY)).is_ok());
             assert_eq!(Token::read(&text, seals(7, OTHER_FILTER)).is_ok(), fits);
             assert!(Token::read(&text, seals(7, OTHER_ORDER)).is_err());

@@ -304,16 +304,17 @@ fn shown(row: &Value) -> String {
 /// Asks a query page by page, and lets things happen between the pages.
 fn ask_while_moving(world: &mut World, random: &mut Random) -> Outcome {
     let query = texts::places(random, world);
-    let (piece, side) = (random.piece(&world.layout), usize::from(random.chance(30)));
+    let (mut piece, side) = (random.piece(&world.layout), usize::from(random.chance(30)));
+    let by_points = world.layout.without_range(&piece);
     let definition = told(world);
     let failed = |why: String| {
         let name = SIDES[side];
-        format!("{name}, while items are written: {why}\n{query}\n{piece:?}\n{definition}")
+        format!("{name}, while items are written: {why}\n{query}\n{by_points:?}\n{definition}")
     };
     let request =
         Request::read(query.to_string().as_bytes()).map_err(|error| failed(error.to_string()))?;
     let numbers = |world: &World| -> BTreeMap<Vec<u8>, u64> {
-        let alive = world.alive(side, &piece).into_iter();
+        let alive = world.alive(side, &by_points).into_iter();
         let place = |value: &Value| place(value.property(division::AT), value.property("id"));
         alive.map(|(_, written)| (place(&written.value), written.number)).collect()
     };
@@ -340,6 +341,9 @@ fn ask_while_moving(world: &mut World, random: &mut Random) -> Outcome {
         for _ in 0..random.below(6) {
             world.step(random);
             moved = true;
+        }
+        if !world.layout.has_range(&piece) {
+            piece = by_points.clone();
         }
         // The page may have ended within the item of its last row.
         if random.chance(30)
@@ -369,10 +373,11 @@ fn ask_while_moving(world: &mut World, random: &mut Random) -> Outcome {
 /// whose item is changed or goes may come again, but none may be lost whose item stays.
 fn ask_distinct_while_moving(world: &mut World, random: &mut Random) -> Outcome {
     let query = texts::distinct(random, world);
-    let (piece, side) = (random.piece(&world.layout), usize::from(random.chance(30)));
+    let (mut piece, side) = (random.piece(&world.layout), usize::from(random.chance(30)));
+    let by_points = world.layout.without_range(&piece);
     let request = Request::read(query.to_string().as_bytes()).map_err(|why| why.to_string())?;
     let alive = |world: &World| -> Vec<_> {
-        let alive = world.alive(side, &piece).into_iter();
+        let alive = world.alive(side, &by_points).into_iter();
         alive.map(|(place, written)| (place.clone(), written.number)).collect()
     };
     let before = alive(world);
@@ -388,6 +393,9 @@ fn ask_distinct_while_moving(world: &mut World, random: &mut Random) -> Outcome 
         }
         for _ in 0..if number < MOVED_PAGES { random.below(6) } else { 0 } {
             world.step(random);
+        }
+        if !world.layout.has_range(&piece) {
+            piece = by_points.clone();
         }
     }
     let after = alive(world);

@@ -195,6 +195,48 @@ fn how_many_ranges_a_throughput_has() {
 }
 
 #[test]
+fn the_middle_of_a_range_is_that_of_its_numbers() {
+    for (version, whole, left, right) in [
+        (
+            2,
+            "1FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF",
+            "0FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF",
+            "2FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF",
+        ),
+        (1, "05C1DFFFFFFFFC", "05C1CFFFFFFFF8", "05C1E7FFFFFFFE"),
+    ] {
+        let definition = definition(version);
+        let (begin, middle) = (Epk::min(), middle(&definition, &Epk::min(), None).unwrap());
+        assert_eq!(middle.to_hex(), whole);
+        let half = |min: &Epk, max: Option<&Epk>| super::middle(&definition, min, max).unwrap();
+        assert_eq!(half(&begin, Some(&middle)).to_hex(), left);
+        assert_eq!(half(&middle, None).to_hex(), right);
+        let quarter = width(&definition, &begin, Some(&half(&begin, Some(&middle))));
+        assert_eq!(quarter, width(&definition, &begin, None) / 4);
+    }
+}
+
+#[test]
+fn a_range_can_be_halved_until_it_is_a_single_point() {
+    for (definition, times) in [(definition(1), 31), (definition(2), 125), (levels(2), 125)] {
+        let (mut min, mut max, mut count) = (Epk::min(), None::<Epk>, 0);
+        while let Some(cut) = middle(&definition, &min, max.as_ref()) {
+            assert!(min < cut && max.as_ref().is_none_or(|max| cut < *max));
+            (min, max) = if count % 2 == 0 { (cut, max) } else { (min, Some(cut)) };
+            count += 1;
+        }
+        assert!(count >= times, "{count}");
+    }
+}
+
+#[test]
+fn how_many_ranges_a_raised_throughput_has() {
+    for (ru, ranges) in [(400, 1), (10_000, 1), (10_100, 2), (25_000, 3), (60_000, 6)] {
+        assert_eq!(raised_range_count(ru), ranges, "{ru}");
+    }
+}
+
+#[test]
 fn hex_digits_are_read() {
     assert_eq!(parse_hex("").unwrap(), Epk::min());
     assert_eq!(parse_hex("FF").unwrap(), Epk::max());

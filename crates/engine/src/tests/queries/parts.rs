@@ -52,6 +52,23 @@ pub(super) struct Layout {
 }
 
 impl Layout {
+    /// Whether the range of a piece is there, if it names one.
+    pub(super) fn has_range(&self, piece: &Piece) -> bool {
+        let is_there = |id: &String| self.ranges.iter().any(|known| known.id == *id);
+        piece.range.as_ref().is_none_or(is_there)
+    }
+
+    /// The same piece after its range was divided, as its points.
+    pub(super) fn without_range(&self, piece: &Piece) -> Piece {
+        let Some(id) = &piece.range else { return piece.clone() };
+        let bounds = self.ranges.iter().find(|known| known.id == *id).unwrap();
+        let starts = [piece.start.clone(), Some(bounds.min.clone())].into_iter().flatten();
+        let start = starts.max_by(|left, right| left.0.cmp(&right.0));
+        let ends = [piece.end.clone(), bounds.max.clone()].into_iter().flatten();
+        let end = ends.min_by(|left, right| left.0.cmp(&right.0));
+        Piece { key: piece.key.clone(), range: None, start, end }
+    }
+
     /// Those parts that a plan leads to; all, if it leads to none.
     pub(super) fn led(&self, parts: &[Piece], plan: &Json) -> Vec<Piece> {
         let wanted: Vec<Wanted> =
@@ -117,7 +134,7 @@ impl Random {
         piece
     }
 
-    fn range(&mut self, layout: &Layout) -> String {
+    pub(super) fn range(&mut self, layout: &Layout) -> String {
         layout.ranges[usize::try_from(self.below(layout.ranges.len() as u64)).unwrap()].id.clone()
     }
 

@@ -26,14 +26,17 @@ use crate::catalog::Range;
 use crate::index::rebuild::{self, Moved, Size};
 use crate::items::Spot;
 use crate::operation::{
-    Act, Condition, ContainerScope, Indexing, Operation, Page, Part, PlanQuery, QueryItems,
-    Replacement, Showing, WriteItem,
+    Act, Condition, ContainerScope, Division as Cut, Indexing, Operation, Page, Part, PlanQuery,
+    QueryItems, Replacement, Showing, WriteItem,
 };
 use crate::reply::Success;
 use crate::{Engine, EngineSettings, QueryLimits, QuerySteps};
 
 /// The containers: with an index, and without.
 pub(super) const SIDES: [&str; 2] = ["indexed", "bare"];
+
+/// No more ranges than this.
+const RANGES: usize = 12;
 
 /// Where an item is: the text of its partition key, and its id.
 pub(super) type Place = (&'static str, String);
@@ -193,9 +196,10 @@ impl World {
             70..79 => self.delete(random),
             79 => self.clear(random),
             80..87 => self.pass(1 + random.below(6)),
-            87..91 => {
+            87..90 => {
                 self.engine.purge_all().unwrap();
             }
+            90 => self.split(random),
             91..97 => {
                 for _ in 0..random.below(4) {
                     self.rebuild();
@@ -291,6 +295,27 @@ impl World {
             let known = self.items[side].remove(&(place_key, id.clone()));
             let alive = known.is_some_and(|known| self.is_alive(&known));
             assert_eq!(self.run(operation).is_ok(), alive);
+        }
+    }
+
+    /// A range is divided, on both sides, and what stands in it stands in one of its parts.
+    fn split(&mut self, random: &mut Random) {
+        if self.layout.ranges.len() >= RANGES {
+            return;
+        }
+        let range = random.range(&self.layout);
+        for side in 0..SIDES.len() {
+            let division = Cut::Range(range.clone());
+            self.run(Operation::SplitRanges { at: at(side), division }).unwrap();
+        }
+        self.layout = self.layout();
+        for side in 0..SIDES.len() {
+            let items = std::mem::take(&mut self.items[side]);
+            let moved = items.into_iter().map(|(place, written)| {
+                let stands = self.stands(side, &place, &written.value);
+                (place, Written { stands, ..written })
+            });
+            self.items[side] = moved.collect();
         }
     }
 
