@@ -37,6 +37,7 @@ mod items;
 mod keys;
 mod lanes;
 mod list;
+mod listings;
 mod liveness;
 mod lives;
 mod locks;

@@ -169,7 +169,7 @@ fn run(shared: &Shared, opened: &Opened, asked: &QueryItems, steps: &Steps<'_>) 
     let (finished, at) = if program.reads_items() {
         let said = |key| Said::by(key, &container.definition().partition_key);
         let said = key.as_ref().map_or_else(Said::nothing, said);
-        let within = Within { opened, program: &program, steps };
+        let within = Within { opened, program: &program, listings: &shared.listings, steps };
         let chooser = Chooser { opened, index: &shared.index, said, steps };
         if let Some(form) = asked.advice {
             advice = Some((form, advice::advise(within, &shared.index, &asked.part)?));
@@ -252,7 +252,7 @@ fn alone(mut page: Page<'_>) -> Result<(Finished, Position)> {
 /// Brings items to a page until it is full, or has made so many steps, and says where
 /// the next one starts, and what it looked at.
 fn look(
-    Within { opened, program, steps }: Within<'_>,
+    Within { opened, program, steps, .. }: Within<'_>,
     mut page: Page<'_>,
     access: &mut Access<'_>,
     again: &Again,

@@ -326,6 +326,25 @@ pub(crate) fn named(
     found.map(|bytes| Record::decode(bytes.ok_or_else(missing)?)).collect()
 }
 
+/// Those of the items with these numbers that are there and alive: what names them was true
+/// in an earlier snapshot.
+pub(crate) fn still_there(
+    snapshot: &dyn Snapshot,
+    bucket: Bucket,
+    numbers: &[u64],
+    liveness: &Liveness,
+) -> Result<Vec<Record>> {
+    let keys: Vec<Vec<u8>> = numbers.iter().map(|docno| keys::item(*docno)).collect();
+    let keys: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
+    let mut alive = Vec::with_capacity(numbers.len());
+    for bytes in snapshot.get_many(bucket, &keys)?.into_iter().flatten() {
+        if let Seen::Alive(record) = Seen::of(bytes, liveness)? {
+            alive.push(record);
+        }
+    }
+    Ok(alive)
+}
+
 /// The first commit with a row in a part of the feed that was not made before some second,
 /// found by halving: all that a commit wrote has one time, and time does not run back.
 pub(crate) fn first_commit(

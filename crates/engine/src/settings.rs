@@ -110,7 +110,7 @@ impl QueryLimits {
         few_dead: 64,
         sorted_items: 1_000,
         gathered_items: 4_096,
-        listed_items: (1_024, 65_536),
+        listed_items: (1_024, 262_144),
         second_chunk: 64,
         second_held: 50_000,
         dead_run: 64,

@@ -10,6 +10,7 @@ use crate::burials::Burials;
 use crate::catalog::{self, Catalog};
 use crate::deadlines::Deadlines;
 use crate::index::Index;
+use crate::listings::Listings;
 use crate::reply::Reply;
 use crate::settings::EngineSettings;
 use crate::usage::UsageCache;
@@ -28,6 +29,8 @@ pub(crate) struct Shared {
     pub(crate) index: Arc<Index>,
     /// What is alive in containers.
     pub(crate) usage: UsageCache,
+    /// What ranges of the index named for queries that go on.
+    pub(crate) listings: Listings,
 }
 
 impl Shared {
@@ -41,6 +44,7 @@ impl Shared {
             burials: Arc::default(),
             index: Arc::default(),
             usage: UsageCache::default(),
+            listings: Listings::default(),
         }
     }
 

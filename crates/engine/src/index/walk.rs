@@ -31,7 +31,7 @@ use crate::settings::QueryLimits;
 
 /// Which entries a walk goes over: those whose value is not less than `start`
 /// and less than `end`, as bytes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct EntryRange {
     pub(crate) kind: EntryKind,
     /// The number of the path or of the composite index.

@@ -6,7 +6,12 @@
 //! few, and if they are many, all items are gone through in order, which meets one of
 //! them soon. Nobody knows beforehand how many they are, so both are tried in turns, each
 //! for about as long as the other was: lists of four times as many at each turn, and in
-//! between the items that come next. The next page goes on with what this one found out.
+//! between the items that come next. The next page goes on with what this one found out, and
+//! with the list, which is kept (`listings.rs`) unless it is soon made again. Where it was not
+//! kept, all items are gone through once more, until a new one is worth it.
+//!
+//! Neither which items come nor what they cost the client depends on that: what an index can
+//! serve is paid by what it gives.
 
 use std::collections::VecDeque;
 
@@ -15,11 +20,13 @@ use dayfly_sql::run::{After, Program, Steps};
 use dayfly_storage::Bucket;
 
 use super::choose::Way;
-use super::numbers::{Set, Stream};
+use super::numbers::{Effort, Set, Stream};
 use super::ordered::Ordered;
 use super::token::{Position, Tried, bad_token};
 use crate::creation::{ITEM_STEPS, InOrder};
 use crate::index::walk::{Entries, Entry, Looked};
+use crate::listings::Listings;
+use crate::liveness::Liveness;
 use crate::parts::Segment;
 use crate::record::{self, Record};
 use crate::reply::storage_failed;
@@ -40,6 +47,8 @@ const ITEM_NUMBERS: usize = 4;
 pub(super) struct Within<'a> {
     pub(super) opened: &'a Opened,
     pub(super) program: &'a Program,
+    /// What ranges named for earlier pages.
+    pub(super) listings: &'a Listings,
     pub(super) steps: &'a Steps<'a>,
 }
 
@@ -111,7 +120,7 @@ impl<'a> Access<'a> {
     /// Whether some items were found by going through all of them, because the filter
     /// names too many to list.
     pub(super) fn is_scan(&self) -> bool {
-        matches!(self, Access::Items(ItemWalk { tried: Tried::Many(_), .. }))
+        matches!(self, Access::Items(ItemWalk { tried: Tried::Many(..), .. }))
     }
 }
 
@@ -162,13 +171,31 @@ pub(super) struct ItemWalk<'a> {
     looked: Looked,
     /// The number with which the page before ended.
     resumes: Option<u64>,
+    /// Whether the page before ended in the first segment.
+    is_resumed: bool,
 }
 
 enum ItemSource<'a> {
     /// What the filter names.
-    Named(Stream<'a>, VecDeque<Record>),
+    Named(NamedItems<'a>),
     /// All items; with an end, a longer list is tried when so many were met.
     All(InOrder<'a>, Option<u64>),
+}
+
+/// What became of items that were listed earlier.
+struct Gone {
+    liveness: Liveness,
+    /// How many were gone.
+    met: u64,
+    /// With more than these, the list is made anew.
+    most: u64,
+}
+
+struct NamedItems<'a> {
+    stream: Stream<'a>,
+    read: VecDeque<Record>,
+    /// If a list says who was alive earlier.
+    gone: Option<Gone>,
 }
 
 impl<'a> ItemWalk<'a> {
@@ -190,6 +217,7 @@ impl<'a> ItemWalk<'a> {
             given: 0,
             looked: Looked::default(),
             resumes: None,
+            is_resumed: false,
         };
         if let Position::Item { range, mark, docno, tried } = start {
             let first = walk.segments.iter().position(|segment| segment.range == *range);
@@ -198,6 +226,7 @@ impl<'a> ItemWalk<'a> {
                 return Err(bad_token());
             }
             (walk.next, walk.tried, walk.resumes) = (*docno, *tried, Some(*docno));
+            walk.is_resumed = true;
         }
         Ok(walk)
     }
@@ -216,20 +245,22 @@ impl<'a> ItemWalk<'a> {
                 continue;
             };
             if let Some(record) = source.pop() {
-                let (docno, tried) = (record.docno, self.tried);
+                let (docno, tried) = (record.docno, source.tried(self.tried));
                 self.next = docno + 1;
                 self.given += 1;
                 let resumed = self.resumes.take().is_none_or(|resumes| resumes == docno);
                 let at = Position::Item { range, mark, docno, tried };
                 return Ok(Some(Found { record, bucket, rank: Some(rank), at, resumed }));
             }
-            if source.is_tired() {
+            if source.is_tired(self.tried) {
                 self.close();
                 self.source = Some(self.list()?);
             } else if !source.fetch(self.within, bucket, self.next, ahead)? {
                 self.close();
                 self.segments.pop_front();
                 self.next = 0;
+                self.is_resumed = false;
+                self.tried = self.tried.afresh();
             }
         }
         Ok(None)
@@ -248,6 +279,7 @@ impl<'a> ItemWalk<'a> {
     fn close(&mut self) {
         if let Some(source) = self.source.take() {
             self.looked += source.looked();
+            self.tried = source.tried(self.tried);
             if let ItemSource::All(items, _) = source {
                 self.next = items.from();
             }
@@ -256,39 +288,68 @@ impl<'a> ItemWalk<'a> {
 
     /// What the first segment is read from.
     fn open(&mut self) -> Result<ItemSource<'a>> {
-        match (&self.set, self.tried) {
-            (None, _) => self.all(None),
-            (Some(set), _) if !set.has_ranges() => {
-                let stream = self.stream(usize::MAX)?;
+        match &self.set {
+            None => return self.all(None),
+            Some(set) if !set.has_ranges() => {
+                let stream = self.stream(Effort::Recall)?;
                 // Without ranges nothing is listed.
-                stream.map_or_else(|| self.all(None), |stream| Ok(named(stream)))
+                return stream.map_or_else(|| self.all(None), |stream| self.named(stream));
             }
-            (Some(_), Tried::Many(level)) => self.all(self.patience(level)),
-            (Some(_), Tried::Nothing | Tried::Listed(_)) => self.list(),
+            Some(_) => {}
         }
+        let level = match self.tried {
+            Tried::Nothing | Tried::Listed(0) => return self.list(),
+            Tried::Listed(level) | Tried::Many(level, _) => level,
+        };
+        if let Some(stream) = self.stream(Effort::Recall)? {
+            self.tried = Tried::Listed(level);
+            return self.named(stream);
+        }
+        if matches!(self.tried, Tried::Listed(_)) {
+            if !self.is_resumed {
+                return self.list();
+            }
+            self.tried = Tried::Many(level, 0);
+        }
+        self.all(self.patience(level))
     }
 
     /// Lists what the filter names, if it is not too much.
     fn list(&mut self) -> Result<ItemSource<'a>> {
-        let (Tried::Listed(level) | Tried::Many(level)) = self.tried else {
+        let (Tried::Listed(level) | Tried::Many(level, _)) = self.tried else {
             self.tried = Tried::Listed(0);
             return self.list();
         };
-        if let Some(stream) = self.stream(self.limits().listed(level))? {
+        // Short lists are soon made again.
+        let effort = Effort::List(self.limits().listed(level), level > 0);
+        if let Some(stream) = self.stream(effort)? {
             self.tried = Tried::Listed(level);
-            return Ok(named(stream));
+            return self.named(stream);
         }
-        self.tried = Tried::Many(level.saturating_add(1));
-        self.all(self.patience(level.saturating_add(1)))
+        let level = level.saturating_add(1);
+        self.tried = Tried::Many(level, 0);
+        self.all(self.patience(level))
     }
 
-    fn stream(&mut self, most: usize) -> Result<Option<Stream<'a>>> {
+    fn stream(&mut self, effort: Effort) -> Result<Option<Stream<'a>>> {
         match (&self.set, self.segments.front()) {
             (Some(set), Some(segment)) => {
-                Stream::open(set, self.within, segment, (self.next, most), &mut self.looked)
+                Stream::open(set, self.within, segment, effort, &mut self.looked)
             }
             _ => Ok(None),
         }
+    }
+
+    fn named(&self, stream: Stream<'a>) -> Result<ItemSource<'a>> {
+        let gone = match self.segments.front() {
+            Some(segment) if !stream.is_exact() => {
+                let snapshot = &*self.within.opened.snapshot;
+                let liveness = Liveness::of(snapshot, segment.bucket).map_err(storage_failed)?;
+                Some(Gone { liveness, met: 0, most: self.limits().few_dead })
+            }
+            _ => None,
+        };
+        Ok(ItemSource::Named(NamedItems { stream, read: VecDeque::new(), gone }))
     }
 
     fn all(&self, until: Option<u64>) -> Result<ItemSource<'a>> {
@@ -311,8 +372,11 @@ impl<'a> ItemWalk<'a> {
     }
 }
 
-fn named(stream: Stream<'_>) -> ItemSource<'_> {
-    ItemSource::Named(stream, VecDeque::new())
+impl Tried {
+    /// The same for another segment.
+    fn afresh(self) -> Tried {
+        if let Tried::Many(level, _) = self { Tried::Many(level, 0) } else { self }
+    }
 }
 
 impl QueryLimits {
@@ -327,26 +391,63 @@ impl QueryLimits {
 impl ItemSource<'_> {
     fn looked(&self) -> Looked {
         match self {
-            ItemSource::Named(stream, _) => stream.looked(),
+            ItemSource::Named(named) => named.stream.looked(),
             ItemSource::All(items, _) => items.looked(),
         }
     }
 
     fn pop(&mut self) -> Option<Record> {
         match self {
-            ItemSource::Named(_, read) => read.pop_front(),
+            ItemSource::Named(named) => named.read.pop_front(),
             ItemSource::All(items, _) => items.pop(),
         }
     }
 
-    /// Whether so many items were met that a longer list may be better. What is dead does
+    /// What is found out by now, if it was this when the source was opened. What is dead does
     /// not count: a query takes the same way before the purge and after it.
-    fn is_tired(&self) -> bool {
-        let looked = self.looked();
-        matches!(self, ItemSource::All(_, Some(until)) if looked.keys - looked.dead >= *until)
+    fn tried(&self, at_first: Tried) -> Tried {
+        match (self, at_first) {
+            (ItemSource::All(items, _), Tried::Many(level, met)) => {
+                let looked = items.looked();
+                let here = u32::try_from(looked.keys - looked.dead).unwrap_or(u32::MAX);
+                Tried::Many(level, met.saturating_add(here))
+            }
+            _ => at_first,
+        }
+    }
+
+    /// Whether so many items were met that a longer list may be better, or so few of a list
+    /// that was kept.
+    fn is_tired(&self, at_first: Tried) -> bool {
+        match (self, self.tried(at_first)) {
+            (ItemSource::All(_, Some(until)), Tried::Many(_, met)) => u64::from(met) >= *until,
+            (ItemSource::Named(named), _) => named.is_worn(),
+            _ => false,
+        }
     }
 
     /// Reads on. `false`: there is nothing more.
+    fn fetch(
+        &mut self,
+        within: Within<'_>,
+        bucket: Bucket,
+        next: u64,
+        wanted: usize,
+    ) -> Result<bool> {
+        match self {
+            ItemSource::All(items, _) => items.fetch(wanted, &|made| within.steps.make(made)),
+            ItemSource::Named(named) => named.fetch(within, bucket, next, wanted),
+        }
+    }
+}
+
+impl NamedItems<'_> {
+    /// Whether so many were gone that a new list is better.
+    fn is_worn(&self) -> bool {
+        self.gone.as_ref().is_some_and(|gone| gone.met > gone.most)
+    }
+
+    /// Reads the next items from this number on. `false`: there are none.
     fn fetch(
         &mut self,
         Within { opened, steps, .. }: Within<'_>,
@@ -354,21 +455,34 @@ impl ItemSource<'_> {
         mut next: u64,
         wanted: usize,
     ) -> Result<bool> {
-        let (stream, read) = match self {
-            ItemSource::All(items, _) => return items.fetch(wanted, &|made| steps.make(made)),
-            ItemSource::Named(stream, read) => (stream, read),
-        };
         let most = wanted.clamp(1, READ_MAX);
-        let mut numbers = Vec::with_capacity(most);
-        while numbers.len() < most
-            && let Some(hit) = stream.seek(next)?
-        {
-            next = hit.docno + 1;
-            if hit.is_meant {
-                numbers.push(hit.docno);
+        loop {
+            let mut numbers = Vec::with_capacity(most);
+            while numbers.len() < most
+                && let Some(hit) = self.stream.seek(next)?
+            {
+                next = hit.docno + 1;
+                if hit.is_meant {
+                    numbers.push(hit.docno);
+                }
+            }
+            if numbers.is_empty() {
+                return Ok(false);
+            }
+            match &mut self.gone {
+                None => self.read.extend(load(opened, bucket, &numbers, steps)?),
+                Some(gone) => {
+                    steps.make(ITEM_STEPS * numbers.len() as u64)?;
+                    let snapshot = &*opened.snapshot;
+                    let there = record::still_there(snapshot, bucket, &numbers, &gone.liveness);
+                    let there = there.map_err(storage_failed)?;
+                    gone.met += (numbers.len() - there.len()) as u64;
+                    self.read.extend(there);
+                }
+            }
+            if !self.read.is_empty() || self.is_worn() {
+                return Ok(true);
             }
         }
-        read.extend(load(opened, bucket, &numbers, steps)?);
-        Ok(!read.is_empty())
     }
 }

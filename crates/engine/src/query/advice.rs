@@ -40,7 +40,7 @@ type Member = (Vec<String>, Order);
 
 /// Which indexes a query uses, and which would help it.
 pub(super) fn advise(
-    Within { opened, program, steps }: Within<'_>,
+    Within { opened, program, steps, .. }: Within<'_>,
     index: &Index,
     part: &Part,
 ) -> Result<IndexAdvice> {

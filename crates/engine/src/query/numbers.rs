@@ -3,6 +3,8 @@
 //! The entries of one value come in the order of the items' numbers, so what is
 //! in several of them, or in any, is found by going along all of them at once.
 //!
+//! What a range names is listed, and longer lists are kept for the next page (`listings.rs`).
+//!
 //! Within a partition, an entry says itself whether its item is meant. The rows of the
 //! partition's order are read only to leap over what is not.
 
@@ -15,7 +17,9 @@ use dayfly_storage::{Bucket, Direction};
 use super::access::{Within, next_alive};
 use super::choose::entry_range;
 use crate::index::walk::{Entry, EntryRange, Looked};
+use crate::listings::{Listed, ListedNumbers};
 use crate::parts::{Scope, Segment};
+use crate::reply::storage_failed;
 
 /// How many entries are read at once, and for a list.
 const CHUNK: usize = 64;
@@ -48,6 +52,15 @@ impl Set {
     }
 }
 
+/// How what ranges name is come by.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Effort {
+    /// From lists that are kept.
+    Recall,
+    /// By lists of so many numbers at most; and whether they are kept.
+    List(usize, bool),
+}
+
 /// An item by its number.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hit {
@@ -59,8 +72,8 @@ pub(super) struct Hit {
 /// A set of one bucket, on the way.
 pub(super) enum Stream<'a> {
     Point(Point<'a>),
-    /// Numbers in order, of items that are meant.
-    Listed(Vec<u64>),
+    /// Of items that are meant; and whether it was kept, so that some may be gone.
+    Listed(ListedNumbers, bool),
     All(Vec<Stream<'a>>),
     /// The steps are for going along all of them.
     Any(Vec<Stream<'a>>, &'a Steps<'a>),
@@ -68,16 +81,16 @@ pub(super) enum Stream<'a> {
 }
 
 impl<'a> Stream<'a> {
-    /// The items of `set` in a segment that have this number or a later one, and some more
-    /// perhaps. `None`: ranges name more than `most`.
+    /// The items of `set` in a segment, and some more perhaps. `None`: ranges name more than
+    /// may be listed, or no list is kept.
     pub(super) fn open(
         set: &Set,
         on: Within<'a>,
         segment: &Segment,
-        (from, most): (u64, usize),
+        effort: Effort,
         looked: &mut Looked,
     ) -> Result<Option<Stream<'a>>> {
-        let opened = Opening { on, segment, from, most }.open(set, looked)?;
+        let opened = Opening { on, segment, effort }.open(set, looked)?;
         let Scope::Named(partitions) = &segment.scope else { return Ok(opened) };
         let rows = partitions.iter().map(|one| EntryRange::of_partitions(one.range()));
         let rows = rows.map(|rows| Stream::Point(Point::new(rows, on, segment)));
@@ -89,9 +102,8 @@ impl<'a> Stream<'a> {
     pub(super) fn seek(&mut self, least: u64) -> Result<Option<Hit>> {
         match self {
             Stream::Point(point) => point.seek(least),
-            Stream::Listed(numbers) => {
-                let place = numbers.partition_point(|docno| *docno < least);
-                Ok(numbers.get(place).map(|docno| Hit { docno: *docno, is_meant: true }))
+            Stream::Listed(numbers, _) => {
+                Ok(numbers.seek(least).map(|docno| Hit { docno, is_meant: true }))
             }
             Stream::All(streams) => all(streams, least),
             Stream::Any(streams, steps) => {
@@ -110,11 +122,21 @@ impl<'a> Stream<'a> {
         }
     }
 
+    /// Whether all items that it names are there and alive: none of its lists was kept.
+    pub(super) fn is_exact(&self) -> bool {
+        match self {
+            Stream::Point(_) => true,
+            Stream::Listed(_, is_kept) => !is_kept,
+            Stream::All(streams) | Stream::Any(streams, _) => streams.iter().all(Stream::is_exact),
+            Stream::Within(within) => within.set.is_exact(),
+        }
+    }
+
     /// How many entries were looked at.
     pub(super) fn looked(&self) -> Looked {
         match self {
             Stream::Point(point) => point.looked,
-            Stream::Listed(_) => Looked::default(),
+            Stream::Listed(..) => Looked::default(),
             Stream::All(streams) | Stream::Any(streams, _) => {
                 streams.iter().map(Stream::looked).sum()
             }
@@ -165,8 +187,7 @@ fn all(streams: &mut [Stream<'_>], mut least: u64) -> Result<Option<Hit>> {
 struct Opening<'o, 'a> {
     on: Within<'a>,
     segment: &'o Segment,
-    from: u64,
-    most: usize,
+    effort: Effort,
 }
 
 impl<'a> Opening<'_, 'a> {
@@ -175,7 +196,7 @@ impl<'a> Opening<'_, 'a> {
             Set::Point(span) => {
                 Some(Stream::Point(Point::new(entry_range(span), self.on, self.segment)))
             }
-            Set::Range(span) => self.list(&entry_range(span), looked)?.map(Stream::Listed),
+            Set::Range(span) => self.range(entry_range(span), looked)?,
             Set::All(sets) => self.many(sets, looked)?.map(Stream::All),
             Set::Any(sets) => {
                 self.many(sets, looked)?.map(|streams| Stream::Any(streams, self.on.steps))
@@ -194,18 +215,50 @@ impl<'a> Opening<'_, 'a> {
         Ok(Some(streams))
     }
 
+    /// The items that a range names, from a list that is kept or from a new one.
+    fn range(&self, entry_range: EntryRange, looked: &mut Looked) -> Result<Option<Stream<'a>>> {
+        let Within { opened, listings, steps, .. } = self.on;
+        let Segment { bucket, scope, .. } = self.segment;
+        let snapshot = &*opened.snapshot;
+        let (epoch, scope) = (opened.container.record.epoch, scope.clone());
+        let of = Listed { bucket: *bucket, epoch, entry_range, scope };
+        match self.effort {
+            Effort::Recall => {
+                let kept = listings.recall(snapshot, &of).map_err(storage_failed)?;
+                let Some((numbers, rows)) = kept else { return Ok(None) };
+                steps.make(1 + rows)?;
+                Ok(Some(Stream::Listed(numbers, true)))
+            }
+            Effort::List(most, is_kept) => {
+                let Some(numbers) = self.list(&of.entry_range, most, looked)? else {
+                    return Ok(None);
+                };
+                let numbers = ListedNumbers::new(numbers);
+                if is_kept {
+                    listings.keep(snapshot, of, numbers.clone());
+                }
+                Ok(Some(Stream::Listed(numbers, false)))
+            }
+        }
+    }
+
     /// The numbers that a range names, in order; `None`: too many.
-    fn list(&self, entry_range: &EntryRange, looked: &mut Looked) -> Result<Option<Vec<u64>>> {
+    fn list(
+        &self,
+        entry_range: &EntryRange,
+        most: usize,
+        looked: &mut Looked,
+    ) -> Result<Option<Vec<u64>>> {
         let Within { opened, steps, .. } = self.on;
         let Segment { bucket, scope, .. } = self.segment;
         let mut entries = opened.entries(*bucket, entry_range, Direction::Forward)?;
         let (mut numbers, mut met) = (Vec::new(), 0);
-        let looked_max = self.most.saturating_mul(LOOKED_FACTOR) as u64;
+        let looked_max = most.saturating_mul(LOOKED_FACTOR) as u64;
         loop {
-            let page = next_alive(&mut entries, LIST_CHUNK.min(self.most + 1), steps)?;
+            let page = next_alive(&mut entries, LIST_CHUNK.min(most + 1), steps)?;
             met += page.len();
             let is_end = page.is_empty();
-            let is_many = met > self.most || entries.looked.keys > looked_max;
+            let is_many = met > most || entries.looked.keys > looked_max;
             if is_end || is_many {
                 *looked += entries.looked;
             }
@@ -215,8 +268,7 @@ impl<'a> Opening<'_, 'a> {
             if is_many {
                 return Ok(None);
             }
-            let meant =
-                |entry: &&Entry| entry.docno >= self.from && scope.contains(&entry.partition);
+            let meant = |entry: &&Entry| scope.contains(&entry.partition);
             numbers.extend(page.iter().filter(meant).map(|entry| entry.docno));
         }
         // An item may have several values in a range.

@@ -194,7 +194,7 @@ impl Strand<'_> {
                 break;
             }
             if self.is_meant(&entry) {
-                let Within { opened, program, steps } = self.within;
+                let Within { opened, program, steps, .. } = self.within;
                 let Some(record) = self.load(&[entry.docno])?.pop() else { break };
                 let row = Row::new(&record, &opened.container);
                 let key = program.sort_key(&row, steps)?;

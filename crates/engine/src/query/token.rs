@@ -4,7 +4,7 @@
 //! <seal:12> <skip:8> <take:8> <rows done:8> <where> <check:4>
 //!
 //! where  0                                         at the start
-//!        1 <numbered:4> <range:4> <mark:4> <number:8> <tried:2>  before an item
+//!        1 <numbered:4> <range:4> <mark:4> <number:8> <tried:6>  before an item
 //!        2 <bytes:2> <sort values> <tie:16> <row:8>  after a sorted row
 //!        3 <bytes:2> <sort values> <rows:1> <hash:8>*  after rows that start so
 //!        4 <numbered:4> <tie:16> <row:8> <ranges:2> (<range:4> <lsn:8>)*  after a distinct row
@@ -62,24 +62,28 @@ pub(super) enum Tried {
     Nothing,
     /// They can be listed, this many times four as many as are at first.
     Listed(u8),
-    /// There are more than that.
-    Many(u8),
+    /// There are more than are listed before this level. So many items were gone through
+    /// since that was known.
+    Many(u8, u32),
 }
 
 impl Tried {
-    fn encode(self) -> [u8; 2] {
-        match self {
-            Tried::Nothing => [0, 0],
-            Tried::Listed(level) => [1, level],
-            Tried::Many(level) => [2, level],
-        }
+    fn write(self, bytes: &mut Vec<u8>) {
+        let (kind, level, met) = match self {
+            Tried::Nothing => (0, 0, 0),
+            Tried::Listed(level) => (1, level, 0),
+            Tried::Many(level, met) => (2, level, met),
+        };
+        bytes.put_slice(&[kind, level]);
+        bytes.put_u32(met);
     }
 
-    fn decode(kind: u8, level: u8) -> Option<Tried> {
-        match kind {
-            0 => (level == 0).then_some(Tried::Nothing),
-            1 => Some(Tried::Listed(level)),
-            2 => Some(Tried::Many(level)),
+    fn read(rest: &mut &[u8]) -> Option<Tried> {
+        let (kind, level) = (rest.try_get_u8().ok()?, rest.try_get_u8().ok()?);
+        match (kind, level, rest.try_get_u32().ok()?) {
+            (0, 0, 0) => Some(Tried::Nothing),
+            (1, level, 0) => Some(Tried::Listed(level)),
+            (2, level, met) => Some(Tried::Many(level, met)),
             _ => None,
         }
     }
@@ -174,7 +178,7 @@ impl Token {
                 bytes.put_u32(*range);
                 bytes.put_u32(*mark);
                 bytes.put_u64(*docno);
-                bytes.put_slice(&tried.encode());
+                tried.write(&mut bytes);
             }
             (None, Position::Start | Position::Again(_)) => bytes.put_u8(0),
         }
@@ -222,7 +226,7 @@ fn read(text: &str) -> Option<(TokenSeal, Token)> {
             numbered = rest.try_get_u32().ok()?;
             let (range, mark) = (rest.try_get_u32().ok()?, rest.try_get_u32().ok()?);
             let docno = rest.try_get_u64().ok()?;
-            let tried = Tried::decode(rest.try_get_u8().ok()?, rest.try_get_u8().ok()?)?;
+            let tried = Tried::read(&mut rest)?;
             at = Position::Item { range, mark, docno, tried };
             None
         }
@@ -303,7 +307,7 @@ mod tests {
         #[test]
         fn a_token_that_was_bent_is_refused(at in any::<prop::sample::Index>(), bit in 0..6u32) {
             let seals = seals(7, QUERY);
-            let entry = Position::Item { range: 9, mark: 5, docno: 8, tried: Tried::Many(1) };
+            let entry = Position::Item { range: 9, mark: 5, docno: 8, tried: Tried::Many(1, 9) };
             let text = Token { resume: Resume::default(), at: entry, numbered: 10 }.write(seals);
             let mut bent = text.clone().into_bytes();
             let at = at.index(bent.len());
@@ -323,7 +327,15 @@ mod tests {
             (None, Position::Start),
             (None, Position::Item { range: 9, mark: 5, docno: 8, tried: Tried::Nothing }),
             (None, Position::Item { range: 9, mark: 5, docno: 8, tried: Tried::Listed(2) }),
-            (None, Position::Item { range: 9, mark: 5, docno: 8, tried: Tried::Many(3) }),
+            (
+                None,
+                Position::Item {
+                    range: 9,
+                    mark: 5,
+                    docno: 8,
+                    tried: Tried::Many(3, 4_000_000_000),
+                },
+            ),
             (Some(row), Position::Start),
             (Some(distinct), Position::Again(vec![(6, 7), (8, 9)])),
             (Some(After::Start(vec![6; 512], vec![7; 8])), Position::Start),

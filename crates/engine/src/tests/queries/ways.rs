@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::super::index::only;
-use super::super::server::{Kind, Server, at, partition_key};
-use crate::operation::{Operation, Page, Part, QueryItems};
+use super::super::server::{Kind, Server, at, partition_key, write};
+use crate::operation::{Act, Operation, Page, Part, QueryItems};
 
 /// How many items a large partition has, and a small one: more than are read
 /// without an index, and together not more than a page looks at.
@@ -296,4 +296,74 @@ fn no_distinct_row_is_lost_to_a_change_behind_the_page() {
     assert_eq!(first, ["pear", "plum"]);
     server.upsert(json!({"id": "1", "pk": "x", "v": "fig"})).unwrap();
     assert_eq!(server.page(query, 2, next).0, ["fig", "kiwi"]);
+}
+
+/// A page of the ids of what a filter finds.
+fn ids(key: Option<&str>, filter: &str, continuation: Option<String>) -> QueryItems {
+    let page = Page { limit: Some(7), continuation };
+    asked(key, &format!("SELECT VALUE c.id FROM c WHERE {filter}"), page)
+}
+
+impl Server {
+    /// What a page has, and how the next one starts.
+    fn ids_of(&self, asked: QueryItems) -> (Vec<String>, Option<String>) {
+        let success = self.run(Operation::QueryItems(asked)).unwrap();
+        let body: Value = serde_json::from_slice(&success.body.to_vec()).unwrap();
+        let rows = body["Documents"].as_array().unwrap().iter();
+        (rows.map(|row| row.as_str().unwrap().to_owned()).collect(), success.continuation)
+    }
+
+    /// How many entries a page looks at.
+    fn entries_of(&self, asked: QueryItems) -> u64 {
+        let success = self.run(Operation::ExplainQuery(asked)).unwrap();
+        let told: Value = serde_json::from_slice(&success.body.to_vec()).unwrap();
+        told["read"]["entries"].as_u64().unwrap()
+    }
+}
+
+/// The second page finds the list of the first one. What came into the range since is in it,
+/// and what left it, was deleted or has expired is not.
+#[test]
+fn a_list_that_is_kept_knows_what_was_written_since() {
+    for key in [None, Some("small")] {
+        let mut server = server(&json!({}));
+        let small = |id: u32, n: u32| json!({"id": id.to_string(), "pk": "small", "n": n, "a": 1});
+        let mut mortal = small(57, 57);
+        mortal["ttl"] = 50.into();
+        server.upsert(mortal).unwrap();
+        // 19 of them: more than the first lists have.
+        let filter = "c.n >= 40 AND c.n < 59";
+        let (first, continuation) = server.ids_of(ids(key, filter, None));
+        assert_eq!(first, (40..47).map(|id| id.to_string()).collect::<Vec<_>>(), "{key:?}");
+        let second = || ids(key, filter, continuation.clone());
+        let expected: Vec<String> = (47..54).map(|id| id.to_string()).collect();
+        assert_eq!(server.ids_of(second()).0, expected, "{key:?}");
+        assert_eq!(server.entries_of(second()), 0, "{key:?}: a list is kept");
+        server.upsert(small(59, 45)).unwrap();
+        server.upsert(small(47, 99)).unwrap();
+        server.create(small(60, 50)).unwrap();
+        server.create(small(61, 59)).unwrap();
+        server.create(json!({"id": "62", "pk": "large", "n": 50})).unwrap();
+        server.run(write(Act::Delete("48".to_owned()), "\"small\"")).unwrap();
+        server.clock(1060);
+        let mut expected: Vec<String> = (49..57).chain(58..61).map(|id| id.to_string()).collect();
+        expected.extend(key.is_none().then(|| "62".to_owned()));
+        let (mut found, mut next) = (Vec::new(), continuation.clone());
+        while next.is_some() {
+            assert_eq!(server.entries_of(ids(key, filter, next.clone())), 0, "{key:?}");
+            let (rows, continuation) = server.ids_of(ids(key, filter, next));
+            found.extend(rows);
+            next = continuation;
+        }
+        assert_eq!(found, expected, "{key:?}");
+        // When much more was written than it is worth, a list is made anew.
+        for id in 100..200 {
+            server.create(small(id, 1000 + id)).unwrap();
+        }
+        assert!(server.entries_of(second()) > 0, "{key:?}");
+        // The list that was made anew is as good; and a start forgets it, and no more.
+        let (third, _) = server.ids_of(second());
+        server.restart();
+        assert_eq!(server.ids_of(second()).0, third, "{key:?}");
+    }
 }
