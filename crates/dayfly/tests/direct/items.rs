@@ -201,11 +201,36 @@ fn a_refusal_says_where_and_when_it_was() {
         channel.ask(&place.write(CREATE, &key, &large)).fails(413, 0).is_of_range(&range);
         let future = place.item(READ, &id, &key).with(0x0005, text(format!("{range}:1#999999")));
         channel.ask(&future).fails(404, 1002).is_of_range(&range);
-        let feed = place.feed(READ_FEED).range(&range);
-        let changes = channel.ask(&feed.with(0x003F, text("Incremental Feed")));
-        let missing = changes.fails(501, 0).is_of_range(&range).message();
+        let body = json!({"id": "b", "pk": key}).to_string();
+        let triggered = channel.ask(&place.write(CREATE, &key, &body).with(0x0009, text("t")));
+        let missing = triggered.fails(501, 0).is_of_range(&range).message();
         assert!(missing.contains("is not supported by dayfly yet."), "{missing}");
     }
+}
+
+/// The ids of a page, in its order.
+#[track_caller]
+fn documents(page: &Reply) -> Vec<String> {
+    let body = page.is(200).json();
+    let documents = body["Documents"].as_array().unwrap();
+    documents.iter().map(|item| item["id"].as_str().unwrap().to_owned()).collect()
+}
+
+/// The feed of a range by frames: from the beginning, and from the place that was told.
+#[test]
+fn the_change_feed_comes_in_frames() {
+    let (_server, place, mut channel) = station();
+    for n in 0..3 {
+        let body = json!({"id": format!("i{n}"), "pk": "x"}).to_string();
+        channel.ask(&place.write(CREATE, "x", &body)).is(201);
+    }
+    let changes = place.feed(READ_FEED).range("0").with(0x003F, text("Incremental Feed"));
+    let page = channel.ask(&changes);
+    assert_eq!(documents(&page), ["i0", "i1", "i2"]);
+    let since = changes.with(0x0008, text(page.text(0x0004)));
+    channel.ask(&since).is(304);
+    channel.ask(&place.write(UPSERT, "x", r#"{"id":"i1","pk":"x","n":1}"#)).is(200);
+    assert_eq!(documents(&channel.ask(&since)), ["i1"]);
 }
 
 #[test]
