@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use dayfly_api::direct::{Begun, Client, Framed};
-use dayfly_api::{AccountKeys, Api, Cancel, Settings};
+use dayfly_api::{AccountKeys, Api, Cancel, Facts, Settings};
 use dayfly_engine::{Engine, EngineSettings};
 use dayfly_model::Timestamp;
 use dayfly_storage::clock::HandWall;
@@ -55,6 +55,8 @@ impl Server {
             machine: None,
             certificate_pem: None,
             request_log: true,
+            portal: true,
+            facts: Facts::default(),
             wall: Box::new(|| NOW),
         };
         let api = Api::new(Arc::clone(&engine), settings).expect("the API");

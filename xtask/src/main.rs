@@ -9,6 +9,7 @@
 //! fuzz       looks for bytes that what reads them first cannot bear
 //! sdk-suite  runs the official SDKs' own tests, as a ratchet
 //! programs   runs programs that others wrote, as they are published
+//! portal     builds the page at /_explorer/, or sees that it is built from its sources
 //! ```
 //!
 //! Everything here talks to a server on this machine's loopback, started here.
@@ -30,6 +31,7 @@ mod deny;
 mod fuzz;
 mod model;
 mod mutants;
+mod portal;
 mod programs;
 mod queries;
 mod random;
@@ -73,6 +75,8 @@ enum Task {
     SdkSuite(suite::Options),
     /// Runs programs that others wrote, as they are published.
     Programs(programs::Options),
+    /// Builds the portal and packs it into `portal/dist`, from where it gets into the binary.
+    Portal(portal::Options),
     /// A hyper server that answers everything with the response in a file.
     #[command(hide = true)]
     Bare(bench::bare::Options),
@@ -92,6 +96,7 @@ fn main() -> ExitCode {
         Task::Fuzz(options) => fuzz::run(&options),
         Task::SdkSuite(options) => suite::run(&options),
         Task::Programs(options) => programs::run(&options),
+        Task::Portal(options) => portal::run(&options),
         Task::Bare(options) => bench::bare::run(&options),
         Task::Raw(options) => bench::raw::run(&options),
     };

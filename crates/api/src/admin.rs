@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use dayfly_engine::operation::{
-    ClockStep as Step, ContainerScope, Division, Operation, QueryItems,
+    ClockStep as Step, ContainerScope, Division, Operation, Page, QueryItems, SurveyItems,
+    SurveyOrder,
 };
 use dayfly_engine::ttl::FORECAST_BUCKETS_MAX;
 use dayfly_model::partition_key::PartitionKey;
@@ -26,6 +27,51 @@ pub(crate) enum Call {
     Operation(Operation),
     /// Some of the last requests.
     Requests(Filter),
+    /// How the server was started, and how it fares.
+    Server,
+    /// A code for one session.
+    MakeCode,
+    /// The end of a session.
+    CloseSession,
+}
+
+/// By what a session is asked for.
+pub(crate) enum Proof {
+    /// The key in the header.
+    Bearer,
+    /// A key.
+    Key(String),
+    /// A code that somebody with a key asked for.
+    Code(String),
+}
+
+/// Whether a call asks for a session, which it may without one.
+pub(crate) fn is_login(verb: &str, call: &[Cow<'_, str>]) -> bool {
+    verb == "POST" && matches!(call, [only] if only == "session")
+}
+
+/// Reads by what a session is asked for.
+pub(crate) fn proof(body: &[u8]) -> Result<Proof> {
+    let refused = || {
+        Error::bad_request(
+            "The body must be {\"key\":\"<account key>\"} or {\"code\":\"<code>\"}, or empty with \
+             'authorization: Bearer <account key>'.",
+        )
+    };
+    if matches!(body.trim_ascii(), b"" | b"{}") {
+        return Ok(Proof::Bearer);
+    }
+    let body: Value = serde_json::from_slice(body).map_err(|_| refused())?;
+    let mut members = body.as_object().ok_or_else(refused)?.iter();
+    match (members.next(), members.next()) {
+        (Some((name, Value::String(text))), None) if name == "key" => {
+            Ok(Proof::Key(text.trim().to_owned()))
+        }
+        (Some((name, Value::String(text))), None) if name == "code" => {
+            Ok(Proof::Code(text.clone()))
+        }
+        _ => Err(refused()),
+    }
 }
 
 /// Reads a call.
@@ -34,7 +80,12 @@ pub(crate) fn read(request: &Request<'_>, query: &str, call: &[Cow<'_, str>]) ->
     let call: Vec<&str> = call.iter().map(AsRef::as_ref).collect();
     match (call.as_slice(), verb(request.verb)) {
         (["requests"], "GET") => Filter::read(query).map(Call::Requests),
-        (["requests"], _) => Err(wrong_verb(request.verb)),
+        (["server"], "GET") => Parameters::read(query, &[]).map(|_| Call::Server),
+        (["session"], "DELETE") => Ok(Call::CloseSession),
+        (["session", "code"], "POST") => nothing(request.body).map(|()| Call::MakeCode),
+        (["requests" | "server" | "session"] | ["session", "code"], _) => {
+            Err(wrong_verb(request.verb))
+        }
         _ => operation(request, query, &call).map(Call::Operation),
     }
 }
@@ -44,6 +95,11 @@ fn operation(request: &Request<'_>, query: &str, call: &[&str]) -> Result<Operat
         (["clock"], "GET") => Ok(Operation::ReadClock),
         (["clock"], "POST") => Ok(Operation::MoveClock { step: step(request.body)? }),
         (["clock"], _) => Err(wrong_verb(request.verb)),
+        (["containers"], "GET") => containers(query),
+        (["containers", database, container, "items"], "GET") => {
+            items(named(database, container), query)
+        }
+        (["containers"] | ["containers", _, _, "items"], _) => Err(wrong_verb(request.verb)),
         (["containers", database, container, "ttl", view @ ..], verb) => {
             let view = View::of(view).ok_or_else(route::unknown)?;
             if verb != "GET" {
@@ -69,6 +125,55 @@ fn operation(request: &Request<'_>, query: &str, call: &[&str]) -> Result<Operat
         }
         (["purge", "run" | "pause" | "resume"], _) => Err(wrong_verb(request.verb)),
         _ => Err(route::unknown()),
+    }
+}
+
+/// How many rows a page may have, and has without a wish.
+const PAGE_ROWS_MAX: u32 = 1000;
+const PAGE_ROWS: u32 = 100;
+
+/// Which page is asked for.
+fn page(parameters: &Parameters<'_>) -> Result<Page> {
+    let limit = parameters.number("limit", PAGE_ROWS, PAGE_ROWS_MAX)?;
+    let continuation = parameters.get("continuation").map(ToOwned::to_owned);
+    Ok(Page { limit: usize::try_from(limit).ok(), continuation })
+}
+
+fn containers(query: &str) -> Result<Operation> {
+    let parameters = Parameters::read(query, &["limit", "continuation"])?;
+    Ok(Operation::SurveyContainers { page: page(&parameters)? })
+}
+
+/// Which items of a container are asked for.
+fn items(at: ContainerScope, query: &str) -> Result<Operation> {
+    let parameters = Parameters::read(query, &["order", "within", "limit", "continuation"])?;
+    let within = parameters.get("within").map(seconds).transpose()?;
+    let order = match (parameters.get("order").unwrap_or("key"), within) {
+        ("key", None) => SurveyOrder::ByKey,
+        ("key", Some(_)) => {
+            return Err(Error::bad_request(
+                "The parameter 'within' goes with 'order=expiry' only.",
+            ));
+        }
+        ("expiry", within) => SurveyOrder::ByExpiry { within },
+        (other, _) => {
+            return Err(Error::bad_request(format!(
+                "The parameter 'order' has the value '{other}', but must be key or expiry."
+            )));
+        }
+    };
+    Ok(Operation::SurveyItems(SurveyItems { at, order, page: page(&parameters)? }))
+}
+
+/// A number of seconds, 0 too.
+fn seconds(text: &str) -> Result<u32> {
+    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    match text.parse() {
+        Ok(seconds @ 0..=TTL_MAX) if digits => Ok(seconds),
+        _ => Err(Error::bad_request(format!(
+            "The parameter 'within' has the value '{text}', but must be a number of seconds from 0 \
+             to {TTL_MAX}."
+        ))),
     }
 }
 

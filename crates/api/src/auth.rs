@@ -114,13 +114,9 @@ impl Keys {
         Ok(caller)
     }
 
-    /// Who sent the bearer key of the admin API.
-    pub(crate) fn verify_bearer(&self, options: &dyn Options) -> Result<Caller> {
-        let token = options.text(Opt::Authorization)?.unwrap_or_default();
-        let key = token.strip_prefix("Bearer ").unwrap_or_default().trim();
-        self.caller(|known| known.is(key)).ok_or_else(|| {
-            unauthorized("The admin API needs 'authorization: Bearer <primary key>'.")
-        })
+    /// Whose key it is that somebody gives as it is.
+    pub(crate) fn whose(&self, key: &str) -> Option<Caller> {
+        self.caller(|known| known.is(key))
     }
 
     /// Whose key it is.
@@ -134,7 +130,13 @@ impl Keys {
     }
 }
 
-fn unauthorized(message: impl Into<String>) -> Error {
+/// What somebody sends as it is, and signs nothing with: a key or a token.
+pub(crate) fn bearer(options: &dyn Options) -> Result<Option<String>> {
+    let given = options.text(Opt::Authorization)?.unwrap_or_default();
+    Ok(given.strip_prefix("Bearer ").map(|bearer| bearer.trim().to_owned()))
+}
+
+pub(crate) fn unauthorized(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Unauthorized, message)
 }
 

@@ -69,6 +69,8 @@ kinds! {
     Admin            "admin";
     /// The call that reads the request log.
     ReadRequests     "read_requests";
+    /// Somebody looks how the server fares, again and again: the portal.
+    Watch            "watch";
     /// A page that is open to all, for those who watch.
     Page             "page";
 }
@@ -117,7 +119,9 @@ impl Kind {
             Operation::ListOffers { .. } => Kind::ListOffers,
             Operation::ReadOffer { .. } => Kind::ReadOffer,
             Operation::ReplaceOffer(_) => Kind::ReplaceOffer,
+            Operation::SurveyContainers { .. } => Kind::Watch,
             Operation::ExplainQuery(_)
+            | Operation::SurveyItems(_)
             | Operation::ReadTtl { .. }
             | Operation::ForecastTtl { .. }
             | Operation::WhatIfTtl { .. }
@@ -135,7 +139,7 @@ impl Kind {
     /// Whether the log tells of it. Who watches the server asks again and again, and
     /// would push out what happened.
     pub(crate) fn is_logged(self) -> bool {
-        !matches!(self, Kind::Page | Kind::ReadRequests)
+        !matches!(self, Kind::Page | Kind::ReadRequests | Kind::Watch)
     }
 }
 

@@ -9,9 +9,10 @@ mod admin;
 mod advice;
 mod auth;
 mod batch;
+mod calls;
 pub mod direct;
 mod edge;
-mod explorer;
+mod facts;
 mod headers;
 pub mod hybrid_row;
 mod kind;
@@ -19,10 +20,12 @@ mod metrics;
 mod operation;
 mod options;
 mod parameters;
+mod portal;
 mod reply;
 mod requests;
 mod results;
 mod route;
+mod sessions;
 mod told;
 mod warnings;
 
@@ -39,14 +42,16 @@ use dayfly_engine::reply::{Reply, Success};
 use dayfly_engine::{Answer, Caller, Engine};
 use dayfly_model::charge::Charge;
 use dayfly_model::{Error, ErrorKind, Result, Timestamp};
-use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderValue};
+use http::header::{
+    AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, LOCATION,
+};
 use http::{Response, Uri, request};
 use uuid::Uuid;
 
-use crate::admin::Call;
 pub use crate::auth::AccountKeys;
 use crate::auth::{Keys, SignedPath};
 pub use crate::edge::{Edge, Protocol};
+pub use crate::facts::Facts;
 use crate::headers::Headers;
 use crate::kind::Kind;
 use crate::metrics::Meters;
@@ -56,6 +61,7 @@ use crate::reply::{Constant, Context};
 use crate::requests::{About, Answered, Channel, RequestLog};
 use crate::route::Resource;
 pub use crate::route::UNKNOWN_PATH;
+use crate::sessions::Sessions;
 use crate::warnings::Warnings;
 
 /// What can be set.
@@ -83,6 +89,10 @@ pub struct Settings {
     pub certificate_pem: Option<String>,
     /// Whether the last requests are kept in memory, for those who look.
     pub request_log: bool,
+    /// Whether the portal is served.
+    pub portal: bool,
+    /// What the portal shows of how the server was started.
+    pub facts: Facts,
     /// Real time, for the dates of signatures.
     pub wall: Box<dyn Fn() -> Timestamp + Send + Sync>,
 }
@@ -120,6 +130,9 @@ pub struct Api {
     meters: Meters,
     log: RequestLog,
     warnings: Warnings,
+    sessions: Sessions,
+    /// When it was started, by the wall and by the stopwatch.
+    started: (Timestamp, Instant),
     settings: Settings,
     edge: Arc<Edge>,
     number: AtomicU64,
@@ -138,6 +151,8 @@ impl Api {
             log: RequestLog::new(settings.request_log),
             meters: Meters::default(),
             warnings: Warnings::default(),
+            sessions: Sessions::default(),
+            started: ((settings.wall)(), instant()),
             engine,
             settings,
             edge: Arc::default(),
@@ -162,11 +177,12 @@ impl Api {
         self.respond(said, Asked { verb, path, about, activity_id, location, headers, started })
     }
 
-    /// From now on the account has these keys, and no others. Fails, and changes
-    /// nothing, if one is not base64.
+    /// From now on the account has these keys, and no others; sessions end. Fails, and
+    /// changes nothing, if one is not base64.
     pub fn set_keys(&self, keys: &AccountKeys) -> Result<()> {
         let keys = Arc::new(Keys::parse(keys)?);
         *self.keys.write().unwrap_or_else(PoisonError::into_inner) = keys;
+        self.sessions.forget_all();
         Ok(())
     }
 
@@ -195,9 +211,11 @@ impl Api {
         match resource(&segments, way)? {
             resource if resource.is_page() => Ok(()),
             Resource::Admin(_) => self.admin_caller(&request, way).map(drop),
-            resource => match self.signer(&request, &head.uri, path, &segments) {
+            resource => match self.signer(&request, &head.uri, path, &segments, way) {
                 Ok(_) => Ok(()),
-                Err(refused) => self.whole_signer(&request, &head.uri, resource, refused).map(drop),
+                Err(refused) => {
+                    self.whole_signer(&request, &head.uri, resource, way, refused).map(drop)
+                }
             },
         }
     }
@@ -210,12 +228,13 @@ impl Api {
         request: &Request<'_>,
         uri: &'u Uri,
         resource: Resource<'_>,
+        way: Way,
         refused: Error,
     ) -> Result<(Caller, Vec<Cow<'u, str>>)> {
         let whole = uri.path_and_query().filter(|target| target.query().is_some());
         let (Resource::Item(..), Some(whole)) = (resource, whole) else { return Err(refused) };
         let segments = route::segments(whole.as_str())?;
-        match self.signer(request, uri, whole.as_str(), &segments) {
+        match self.signer(request, uri, whole.as_str(), &segments, way) {
             Ok(caller) => Ok((caller, segments)),
             // The signature is good, and something else is not.
             Err(error) if error.kind == ErrorKind::Forbidden => Err(error),
@@ -223,14 +242,18 @@ impl Api {
         }
     }
 
-    /// Who signed a request for `uri`, as one for `path`.
+    /// Who signed a request for `uri`, as one for `path`, or has a session.
     fn signer(
         &self,
         request: &Request<'_>,
         uri: &Uri,
         path: &str,
         segments: &[Cow<'_, str>],
+        way: Way,
     ) -> Result<Caller> {
+        if let Some(token) = auth::bearer(request.options)? {
+            return self.session_caller(&token, way);
+        }
         let resolved = route::resolved(segments, query_of(uri));
         let (path, segments) = match &resolved {
             Some(path) => (path.as_ref(), Cow::Owned(route::segments(path)?)),
@@ -285,11 +308,11 @@ impl Api {
         if let Some(said) = self.open(&request, resource, incoming, about)? {
             return Ok(said);
         }
-        let (caller, whole) = match self.signer(&request, &incoming.parts.uri, path, &segments) {
+        let (uri, way) = (&incoming.parts.uri, incoming.way);
+        let (caller, whole) = match self.signer(&request, uri, path, &segments, way) {
             Ok(caller) => (caller, None),
             Err(refused) => {
-                let uri = &incoming.parts.uri;
-                let (caller, whole) = self.whole_signer(&request, uri, resource, refused)?;
+                let (caller, whole) = self.whole_signer(&request, uri, resource, way, refused)?;
                 (caller, Some(whole))
             }
         };
@@ -331,7 +354,7 @@ impl Api {
         incoming: &Incoming,
         about: &mut About,
     ) -> Result<Option<Said>> {
-        let Incoming { parts, way, cancel, .. } = incoming;
+        let Incoming { parts, way, .. } = incoming;
         let is_signed = parts.headers.contains_key(AUTHORIZATION);
         if resource.is_page() {
             *about = Kind::Page.into();
@@ -344,6 +367,12 @@ impl Api {
             Resource::Addresses => {
                 addresses::check(query_of(&parts.uri), self.settings.direct)?;
                 return Ok(None);
+            }
+            Resource::Account
+                if !is_signed && portal::is_browser(&parts.headers) && self.shows_portal(*way) =>
+            {
+                *about = Kind::Page.into();
+                Said::moved(portal::PATH)
             }
             Resource::Account if self.settings.open_account && !is_signed => {
                 *about = Kind::ReadAccount.into();
@@ -361,9 +390,12 @@ impl Api {
                     None => return Err(route::unknown()),
                 }
             }
-            Resource::Explorer => {
-                self.check_near(*way)?;
-                Said::text("text/html; charset=utf-8", explorer::PAGE)
+            Resource::Portal(name) => {
+                let file = portal::file(name, &parts.headers).filter(|_| self.shows_portal(*way));
+                let portal::File { kind, body, headers } = file.ok_or_else(route::unknown)?;
+                let mut page = OpenPage::new(kind, body);
+                page.headers.extend(headers);
+                Said::Page(page)
             }
             Resource::Metrics => {
                 if !self.settings.loopback {
@@ -372,19 +404,7 @@ impl Api {
                 let text = metrics::render(&self.engine, &self.meters, &self.edge);
                 Said::text("text/plain; version=0.0.4", text)
             }
-            Resource::Admin(call) => {
-                let caller = self.admin_caller(request, *way)?;
-                match admin::read(request, query_of(&parts.uri), call)? {
-                    Call::Operation(operation) => {
-                        *about = self.log.about(&operation);
-                        Said::Operation(self.engine.run_for(caller, operation, cancel.clone()))
-                    }
-                    Call::Requests(filter) => {
-                        *about = Kind::ReadRequests.into();
-                        self.tell(self.log.show(&filter).to_string())
-                    }
-                }
-            }
+            Resource::Admin(call) => self.called(call, request, incoming, about)?,
             _ => return Ok(None),
         }))
     }
@@ -398,17 +418,6 @@ impl Api {
     /// Hides from other machines what is for this one.
     fn check_near(&self, way: Way) -> Result<()> {
         if way.local || self.settings.admin_public { Ok(()) } else { Err(route::unknown()) }
-    }
-
-    /// Whose key stands in the request. Other machines send it over https only.
-    fn bearer(&self, request: &Request<'_>, way: Way) -> Result<Caller> {
-        if !way.local && !way.secure {
-            return Err(Error::new(
-                ErrorKind::Forbidden,
-                "This answers other machines over https only.",
-            ));
-        }
-        self.keys().verify_bearer(request.options)
     }
 
     fn account(&self, request: &Request<'_>, incoming: &Incoming) -> Result<Said> {
@@ -448,15 +457,22 @@ impl Api {
         Said::Reply(reply)
     }
 
+    /// That something was done, and nothing is to be said of it.
+    fn nothing(&self) -> Reply {
+        let mut reply = self.engine.run(Operation::ReadTime).wait();
+        reply.outcome = Ok(Success { status: 204, ..Success::default() });
+        reply
+    }
+
     fn respond(&self, said: Said, asked: Asked<'_>) -> Response<Pieces> {
-        let (reply, kind) = match said {
-            Said::Reply(reply) => (reply, None),
-            Said::Operation(answer) => (answer.wait(), None),
-            Said::Page(kind, body) => {
-                let success = Success { status: 200, body: body.into(), ..Success::default() };
+        let (reply, more) = match said {
+            Said::Reply(reply) => (reply, Vec::new()),
+            Said::Operation(answer) => (answer.wait(), Vec::new()),
+            Said::Page(OpenPage { status, body, headers }) => {
+                let success = Success { status, body: body.into(), ..Success::default() };
                 let charge = Charge::NOTHING;
                 let reply = Reply { outcome: Ok(success), now: None, charge, place: None };
-                (reply, Some(kind))
+                (reply, headers)
             }
         };
         let Asked { verb, path, about, activity_id, location, headers, started } = asked;
@@ -484,8 +500,8 @@ impl Api {
             constant: &self.constant,
         };
         let mut response = reply::respond(reply, context);
-        if let Some(kind) = kind {
-            response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+        for (name, value) in more {
+            response.headers_mut().insert(name, value);
         }
         response
     }
@@ -520,8 +536,22 @@ struct Asked<'a> {
 enum Said {
     Operation(Answer),
     Reply(Reply),
-    /// A page that is not JSON: its type, and itself.
-    Page(&'static str, Bytes),
+    /// What is not JSON.
+    Page(OpenPage),
+}
+
+/// A page, with what is said of it besides the usual.
+struct OpenPage {
+    status: u16,
+    body: Bytes,
+    headers: Vec<(HeaderName, HeaderValue)>,
+}
+
+impl OpenPage {
+    fn new(kind: &'static str, body: impl Into<Bytes>) -> OpenPage {
+        let kind = (CONTENT_TYPE, HeaderValue::from_static(kind));
+        OpenPage { status: 200, body: body.into(), headers: vec![kind] }
+    }
 }
 
 impl Said {
@@ -530,7 +560,13 @@ impl Said {
     }
 
     fn text(kind: &'static str, text: impl Into<Bytes>) -> Said {
-        Said::Page(kind, text.into())
+        Said::Page(OpenPage::new(kind, text))
+    }
+
+    /// That a page is elsewhere.
+    fn moved(to: &'static str) -> Said {
+        let place = (LOCATION, HeaderValue::from_static(to));
+        Said::Page(OpenPage { status: 302, body: Bytes::new(), headers: vec![place] })
     }
 }
 

@@ -9,6 +9,8 @@ use std::borrow::Cow;
 use dayfly_model::{Error, ErrorKind, Result};
 use percent_encoding::percent_decode_str;
 
+use crate::portal;
+
 /// What a path names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Resource<'a> {
@@ -38,7 +40,8 @@ pub(crate) enum Resource<'a> {
     Ready,
     Alive,
     Certificate,
-    Explorer,
+    /// A file of the portal.
+    Portal(&'a str),
     Metrics,
 }
 
@@ -50,7 +53,7 @@ impl Resource<'_> {
             Resource::Ready
                 | Resource::Alive
                 | Resource::Certificate
-                | Resource::Explorer
+                | Resource::Portal(_)
                 | Resource::Metrics
         )
     }
@@ -131,7 +134,8 @@ pub(crate) fn resource<'a>(segments: &'a [Cow<'a, str>]) -> Result<Resource<'a>>
         ["ready" | "status"] => Resource::Ready,
         ["alive"] => Resource::Alive,
         ["_explorer", "emulator.pem"] => Resource::Certificate,
-        ["_explorer"] | ["_explorer", "index.html" | "quickstart.html"] => Resource::Explorer,
+        ["_explorer"] | ["_explorer", "quickstart.html"] => Resource::Portal(portal::INDEX),
+        ["_explorer", file] => Resource::Portal(file),
         ["metrics"] => Resource::Metrics,
         _ => return Err(unknown()),
     })

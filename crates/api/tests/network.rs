@@ -6,7 +6,7 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use dayfly_api::{AccountKeys, Api, Cancel, Incoming, Settings, Way};
+use dayfly_api::{AccountKeys, Api, Cancel, Facts, Incoming, Settings, Way};
 use dayfly_engine::{Engine, EngineSettings};
 use dayfly_model::Timestamp;
 use dayfly_storage::clock::{HandWall, Wall};
@@ -42,6 +42,8 @@ fn api(loopback: bool, admin_public: bool) -> Api {
         machine: None,
         certificate_pem: Some("a certificate".to_owned()),
         request_log: true,
+        portal: true,
+        facts: Facts::default(),
         wall: Box::new(|| Timestamp(1_700_000_000)),
     };
     Api::new(engine, settings).unwrap()
@@ -217,6 +219,8 @@ fn while_our_clock_is_held_clients_with_the_right_time_are_served() {
         machine: None,
         certificate_pem: None,
         request_log: true,
+        portal: true,
+        facts: Facts::default(),
         wall: Box::new(move || Timestamp(shown.seconds())),
     };
     let api = Api::new(engine, settings).unwrap();

@@ -45,6 +45,11 @@ fn text(settings: &Checked, addresses: Addresses) -> String {
     if settings.clear_text == ClearText::Served {
         line("http", unchecked);
     }
+    // Where the admin API is hidden from those who come, the portal is too.
+    if settings.portal && (settings.loopback || settings.admin_public) {
+        let scheme = if settings.clear_text == ClearText::Served { "http" } else { "https" };
+        text.push_str(&format!("Portal: {scheme}://{main}/_explorer/\n"));
+    }
     if let Some(compute) = addresses.compute {
         text.push_str(&format!("Compute gateway: https://{}/\n", host(compute)));
     }
@@ -133,10 +138,26 @@ mod tests {
                  AccountEndpoint=https://localhost:8081/;AccountKey={WELL_KNOWN_KEY};\
                  DisableServerCertificateValidation=True;\n\
                  AccountEndpoint=http://localhost:8081/;AccountKey={WELL_KNOWN_KEY};\
-                 DisableServerCertificateValidation=True;\n\n\
+                 DisableServerCertificateValidation=True;\n\
+                 Portal: http://localhost:8081/_explorer/\n\n\
                  Data: ./dayfly-data\nStarted\n"
             )
         );
+    }
+
+    #[test]
+    fn the_portal_is_shown_to_those_who_can_open_it() {
+        let network = format!("--listen 10.0.0.5:1 --key {OWN}");
+        for (flags, address, shown) in [
+            ("--memory --no-portal", "127.0.0.1:1", None),
+            ("--memory --emulator", "[::]:8081", Some("http://localhost:8081")),
+            (&network, "10.0.0.5:1", None),
+            (&format!("{network} --admin-public"), "10.0.0.5:1", Some("https://10.0.0.5:1")),
+        ] {
+            let text = banner(flags, address);
+            let line = text.lines().find_map(|line| line.strip_prefix("Portal: "));
+            assert_eq!(line, shown.map(|at| format!("{at}/_explorer/")).as_deref(), "{flags}");
+        }
     }
 
     #[test]

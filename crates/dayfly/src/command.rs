@@ -11,6 +11,7 @@ mod key;
 mod list;
 mod manual;
 mod missing;
+mod portal;
 mod query;
 mod requests;
 mod show;
@@ -28,6 +29,7 @@ use self::clock::Clock;
 use self::health::Health;
 use self::list::List;
 use self::manual::{Completions, Manual};
+use self::portal::Portal;
 use self::query::Query;
 use self::requests::Requests;
 use crate::keys;
@@ -47,6 +49,8 @@ pub(crate) enum Command {
     Query(Query),
     /// Shows the last requests that a running server answered.
     Requests(Requests),
+    /// Prints an address that opens the portal of a running server.
+    Portal(Portal),
     /// Prints a new account key, for --key or --key-file.
     Key,
     /// Ends with 0 if a running server takes writes, with 1 if not, for containers and
@@ -275,6 +279,7 @@ impl Command {
             Command::Clock(clock) => clock.run(),
             Command::Query(query) => query.run(),
             Command::Requests(requests) => requests.run(),
+            Command::Portal(portal) => portal.run(),
             Command::Key => key::run(),
             Command::Healthcheck(health) => health.run(),
             Command::Completions(completions) => completions.run(whole),

@@ -202,6 +202,10 @@ pub(crate) struct Config {
     #[arg(action = ArgAction::Set, default_value = "on", value_name = "on|off")]
     pub(crate) request_log: bool,
 
+    /// Leaves out the portal, the page at /_explorer/.
+    #[arg(long, env = "DAYFLY_NO_PORTAL", value_parser = BoolishValueParser::new())]
+    pub(crate) no_portal: bool,
+
     #[command(flatten)]
     pub(crate) limits: Limits,
 }
@@ -280,6 +284,8 @@ pub(crate) struct Checked {
     /// Where it is shown, besides.
     pub(crate) tls_export: Option<PathBuf>,
     pub(crate) request_log: bool,
+    /// Whether the portal is served.
+    pub(crate) portal: bool,
     pub(crate) limits: Limits,
 }
 
@@ -332,6 +338,7 @@ impl Config {
             admin_public: self.admin_public,
             direct: !self.no_direct,
             request_log: self.request_log,
+            portal: !self.no_portal,
             host_names: tls::host_name()
                 .into_iter()
                 .chain(self.tls_san)

@@ -38,7 +38,7 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, RwLock};
 
 use clap::{CommandFactory as _, Parser as _};
-use dayfly_api::Api;
+use dayfly_api::{Api, Facts};
 use dayfly_engine::{Engine, EngineSettings};
 use dayfly_model::{ErrorKind, Timestamp};
 use dayfly_storage::clock::{SystemWall, Wall as _};
@@ -54,9 +54,10 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 use crate::address::Listen;
 use crate::answers::Answers;
 use crate::background::{Background, PERIOD};
-use crate::config::{Checked, Config, Durability, Place};
+use crate::config::{Checked, ClearText, Config, Durability, Place};
 use crate::emulator::Habits;
 use crate::hosts::Hosts;
+use crate::keys::WELL_KNOWN_KEY;
 use crate::listen::{Addresses, Doors};
 use crate::recount::Recount;
 use crate::renew::{LOOK_PERIOD, Renewal};
@@ -177,7 +178,9 @@ async fn serve(
         api,
         tls: RwLock::new(tls.acceptor),
         clear_text: settings.clear_text,
-        hosts: (settings.loopback && !settings.emulator)
+        hosts: settings
+            .places()
+            .all(Listen::is_loopback)
             .then(|| Hosts::new(settings.host_names.clone())),
         all_local: settings.emulator,
         direct: settings.direct,
@@ -277,10 +280,26 @@ fn open_api(
             machine: tls::host_name(),
             certificate_pem: Some(certificate_pem),
             request_log: settings.request_log,
+            portal: settings.portal,
+            facts: facts(settings),
             wall: Box::new(|| Timestamp(SystemWall.seconds())),
         },
     )
     .map_err(|error| error.message)
+}
+
+/// What the portal shows of the settings.
+fn facts(settings: &Checked) -> Facts {
+    Facts {
+        relaxed: settings.durability == Durability::Relaxed,
+        in_memory: settings.place == Place::Memory,
+        emulator: settings.emulator,
+        test_clock: settings.test_clock,
+        clear_text: settings.clear_text == ClearText::Served,
+        public_key: WELL_KNOWN_KEY,
+        ttl_change_delay_seconds: settings.ttl_change_delay_seconds,
+        ttl_change_guard_percent: settings.ttl_change_guard_percent,
+    }
 }
 
 fn runtime() -> Result<Runtime, String> {

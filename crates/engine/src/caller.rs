@@ -77,6 +77,8 @@ impl Operation {
             | Operation::ForecastTtl { .. }
             | Operation::WhatIfTtl { .. }
             | Operation::ExplainTtl { .. }
+            | Operation::SurveyContainers { .. }
+            | Operation::SurveyItems(_)
             | Operation::ReadClock => Right::Read,
 
             Operation::CreateDatabase { .. }

@@ -173,16 +173,20 @@ fn look(
     // It has an offer, its own or the usual one, unless it has part in its database's.
     success.shares_throughput = !offers::has_offer(snapshot, &container.rid_text)?;
     if wishes.quota {
-        success.index_progress = Some(progress(index, snapshot, container)?);
+        success.index_progress = Some(progress(index, snapshot, container.buckets())?);
     }
     Ok(success)
 }
 
 /// How far the index of a container has come to its policy, in percent: as far as
 /// its buckets on average, and to 100 when all are there.
-fn progress(index: &Index, snapshot: &dyn Snapshot, container: &Container) -> Result<u8> {
+pub(crate) fn progress(
+    index: &Index,
+    snapshot: &dyn Snapshot,
+    of: impl Iterator<Item = Bucket>,
+) -> Result<u8> {
     let (mut sum, mut buckets) = (0, 0);
-    for bucket in container.buckets() {
+    for bucket in of {
         let get = |key: &[u8]| snapshot.get(bucket, key);
         let policies = index.policies(bucket, &get).map_err(storage_failed)?;
         let done = policies.done(&get).map_err(storage_failed)?;
@@ -369,7 +373,7 @@ fn figures_after(clerk: &Clerk<'_>, at: &ContainerScope) -> Option<(Usage, u8)> 
     let snapshot = clerk.snapshot().ok()?;
     let (_, _, container) = open(&*snapshot, at).ok()?;
     let usage = container.usage(standing::of(&*snapshot, &container).ok()?.live);
-    Some((usage, progress(&clerk.shared().index, &*snapshot, &container).ok()?))
+    Some((usage, progress(&clerk.shared().index, &*snapshot, container.buckets()).ok()?))
 }
 
 /// Refuses a change of the indexing policy while too many others are under way.

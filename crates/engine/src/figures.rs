@@ -12,7 +12,7 @@ use std::collections::{HashMap, HashSet};
 
 use dayfly_model::{Result, Timestamp};
 use dayfly_storage::tally::Count;
-use dayfly_storage::{Direction, Snapshot};
+use dayfly_storage::{Direction, Pair, Snapshot};
 
 use crate::catalog::{self, ContainerRecord};
 use crate::head::State;
@@ -104,10 +104,19 @@ pub(crate) fn named(
     let rows = snapshot
         .scan(keys::CATALOG, &keys::all_containers(), Direction::Forward, limit)
         .map_err(storage_failed)?;
+    let named = with_databases(snapshot, &rows)?.into_iter();
+    Ok(named.map(|(of, record)| (format!("{of}/{}", record.definition.id), record)).collect())
+}
+
+/// The containers in rows of the catalog, each with the name of its database.
+pub(crate) fn with_databases(
+    snapshot: &dyn Snapshot,
+    rows: &[Pair],
+) -> Result<Vec<(String, ContainerRecord)>> {
     let mut databases: HashMap<u32, String> = HashMap::new();
     let mut named = Vec::with_capacity(rows.len());
     for (_, row) in rows {
-        let record: ContainerRecord = catalog::decode(&row)?;
+        let record: ContainerRecord = catalog::decode(row)?;
         let database = match databases.entry(record.database) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(unknown) => {
@@ -118,7 +127,7 @@ pub(crate) fn named(
                 unknown.insert(String::from_utf8_lossy(&name).into_owned())
             }
         };
-        named.push((format!("{database}/{}", record.definition.id), record));
+        named.push((database.clone(), record));
     }
     Ok(named)
 }

@@ -325,6 +325,11 @@ pub(crate) fn due_between(after: Option<&[u8]>, until: Timestamp) -> KeyRange {
     KeyRange { start, end: due(Timestamp(until.0.saturating_add(1)), 0) }
 }
 
+/// Queue rows behind a second and a version, whether there is such a row or not.
+pub(crate) fn due_after(at: Timestamp, version: u64) -> KeyRange {
+    KeyRange { start: dayfly_storage::after(&due(at, version)), end: b"y".to_vec() }
+}
+
 /// A page of the life histogram.
 pub(crate) fn lives(class: u8, level: u8, page: u64) -> Vec<u8> {
     let mut key = Vec::with_capacity(11);

@@ -59,6 +59,7 @@ mod shared;
 mod splits;
 mod standing;
 mod statistics;
+mod survey;
 #[cfg(test)]
 mod tests;
 pub mod ttl;
@@ -76,7 +77,8 @@ use dayfly_model::partition_key::PartitionKey;
 use dayfly_model::{Error, ErrorKind, Result, Timestamp};
 use dayfly_sql::run::Steps;
 pub use dayfly_storage::COMMIT_SECONDS;
-use dayfly_storage::clock::{Reading, Refused, Step};
+pub use dayfly_storage::clock::Reading;
+use dayfly_storage::clock::{Refused, Step};
 use dayfly_storage::{
     Batch, Bucket, Draft, Figures, Plan, Snapshot, Stamp, Store, Ticket, View, commit,
     commit_returning, commit_returning_elsewhere,
@@ -457,6 +459,13 @@ impl Switchboard {
             }
             Operation::ExplainTtl { at, id, partition_key } => {
                 self.view(&at, |opened| ttl::explain(opened, &id, partition_key))
+            }
+
+            Operation::SurveyContainers { page } => {
+                self.look(|snapshot| survey::containers(&self.shared, &self.purge, snapshot, &page))
+            }
+            Operation::SurveyItems(asked) => {
+                self.view(&asked.at, |opened| survey::items(opened, &asked))
             }
 
             Operation::ReadClock => {

@@ -9,16 +9,49 @@ use crate::operation::{Page, Part};
 use crate::pages::{bad_token, limit, read_token, write_token};
 use crate::parts::{Segment, segments_before};
 use crate::record::Record;
-use crate::reply::{Reply, Success};
+use crate::reply::{Pieces, Reply, Success};
 use crate::scope::Opened;
 
 /// The largest page, in bytes of JSON.
-const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
+pub(crate) const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// Shows items of a container.
 pub(crate) fn items(opened: &Opened, part: &Part, page: &Page) -> Reply {
-    let outcome = ListPage::new(opened, part, page).and_then(ListPage::run);
+    let container = &opened.container;
+    let text = |record: &Record| Ok(record.render(container, &record.etag(container)));
+    let outcome = rows(opened, part, page, &text).map(|filled| reply(opened, filled));
     outcome.unwrap_or_else(|error| opened.failed(error)).at(opened.place(part))
+}
+
+fn reply(opened: &Opened, filled: Filled) -> Reply {
+    let rid = &opened.container.rid_text;
+    let mut body = Vec::with_capacity(filled.rows.len() + 64);
+    body.put_slice(format!("{{\"_rid\":\"{rid}\",\"Documents\":[").as_bytes());
+    body.put_slice(&filled.rows);
+    body.put_slice(format!("],\"_count\":{}}}", filled.count).as_bytes());
+    let success = Success {
+        continuation: filled.continuation,
+        item_count: Some(filled.count),
+        ..Success::new(200, body)
+    };
+    Reply::ok(success, opened.now(), filled.charge.or_miss())
+}
+
+/// What is shown of an item.
+type Text<'a> = &'a dyn Fn(&Record) -> Result<Pieces>;
+
+/// A page that is done.
+pub(crate) struct Filled {
+    /// What is shown of the items, with commas between.
+    pub(crate) rows: Vec<u8>,
+    pub(crate) count: usize,
+    pub(crate) continuation: Option<String>,
+    pub(crate) charge: Charge,
+}
+
+/// A page of items, of each of which `text` is shown.
+pub(crate) fn rows(opened: &Opened, part: &Part, page: &Page, text: Text<'_>) -> Result<Filled> {
+    ListPage::new(opened, part, page, text).and_then(ListPage::run)
 }
 
 /// Where a page ends: the range, the mark of its segment, and the number of the first item
@@ -36,6 +69,7 @@ struct ListPage<'a> {
     scope: [u8; 4],
     /// How many ranges had been numbered when the first page was asked for.
     numbered: u32,
+    text: Text<'a>,
     documents: Vec<u8>,
     count: usize,
     /// What was looked at in ranges that are done.
@@ -44,7 +78,7 @@ struct ListPage<'a> {
 }
 
 impl<'a> ListPage<'a> {
-    fn new(opened: &'a Opened, part: &Part, page: &Page) -> Result<Self> {
+    fn new(opened: &'a Opened, part: &Part, page: &Page, text: Text<'a>) -> Result<Self> {
         let container = &opened.container;
         let scope = container.number.to_be_bytes();
         let begun = page.continuation.as_ref().map(|token| read(token, scope));
@@ -63,6 +97,7 @@ impl<'a> ListPage<'a> {
             limit: limit(page),
             scope,
             numbered,
+            text,
             documents: Vec::new(),
             count: 0,
             looked_at: 0,
@@ -70,7 +105,7 @@ impl<'a> ListPage<'a> {
         })
     }
 
-    fn run(mut self) -> Result<Reply> {
+    fn run(mut self) -> Result<Filled> {
         let mut next = None;
         let mut from = self.from;
         for segment in std::mem::take(&mut self.segments) {
@@ -80,17 +115,12 @@ impl<'a> ListPage<'a> {
             }
             from = 0;
         }
-        let rid = &self.opened.container.rid_text;
-        let mut body = Vec::with_capacity(self.documents.len() + 64);
-        body.put_slice(format!("{{\"_rid\":\"{rid}\",\"Documents\":[").as_bytes());
-        body.put_slice(&self.documents);
-        body.put_slice(format!("],\"_count\":{}}}", self.count).as_bytes());
-        let success = Success {
+        Ok(Filled {
+            rows: self.documents,
+            count: self.count,
             continuation: next.map(|place| written(place, self.numbered, self.scope)),
-            item_count: Some(self.count),
-            ..Success::new(200, body)
-        };
-        Ok(Reply::ok(success, self.opened.now(), self.charge.or_miss()))
+            charge: self.charge,
+        })
     }
 
     /// Reads the items of a segment. Where the next page starts, if this one is full. An
@@ -104,7 +134,7 @@ impl<'a> ListPage<'a> {
         let most = self.opened.limits.list_looks;
         loop {
             while let Some(record) = items.pop() {
-                if !self.add(&record) {
+                if !self.add(&record)? {
                     return Ok(Some((segment.range, segment.mark, record.docno)));
                 }
             }
@@ -120,14 +150,13 @@ impl<'a> ListPage<'a> {
     }
 
     /// Adds an item to the page. `false`: the page ends before it.
-    fn add(&mut self, record: &Record) -> bool {
+    fn add(&mut self, record: &Record) -> Result<bool> {
         if self.count >= self.limit {
-            return false;
+            return Ok(false);
         }
-        let container = &self.opened.container;
-        let text = record.render(container, &record.etag(container));
+        let text = (self.text)(record)?;
         if self.count > 0 && self.documents.len() + text.len() > PAGE_BYTES_MAX {
-            return false;
+            return Ok(false);
         }
         if self.count > 0 {
             self.documents.push(b',');
@@ -136,7 +165,7 @@ impl<'a> ListPage<'a> {
         self.documents.extend_from_slice(&text.second);
         self.count += 1;
         self.charge = self.charge.plus(charge::of_read(text.len()));
-        true
+        Ok(true)
     }
 }
 

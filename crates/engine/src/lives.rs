@@ -339,7 +339,7 @@ impl<'a> Lives<'a> {
     }
 
     /// The first second from `start` on that is counted.
-    fn first(&self, class: Class, start: u64) -> Result<Option<Timestamp>> {
+    pub(crate) fn first(&self, class: Class, start: u64) -> Result<Option<Timestamp>> {
         self.first_in(class, LEVELS - 1, 0, start)
     }
 

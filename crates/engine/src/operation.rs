@@ -241,6 +241,14 @@ pub enum Operation {
         partition_key: PartitionKey,
     },
 
+    /// Shows how all containers stand, page by page.
+    SurveyContainers {
+        /// Which page.
+        page: Page,
+    },
+    /// Shows items with the end of their lives.
+    SurveyItems(SurveyItems),
+
     /// Shows the clock.
     ReadClock,
     /// Moves the test clock, or accepts what the wall clock shows.
@@ -477,6 +485,29 @@ pub struct Page {
     pub limit: Option<usize>,
     /// Where the page before ended.
     pub continuation: Option<String>,
+}
+
+/// Some items of a container, with the end of their lives.
+#[derive(Clone, Debug)]
+pub struct SurveyItems {
+    /// Where.
+    pub at: ContainerScope,
+    /// In which order, and which of them.
+    pub order: SurveyOrder,
+    /// Which page.
+    pub page: Page,
+}
+
+/// An order of items.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SurveyOrder {
+    /// That in which they are kept.
+    ByKey,
+    /// Those that die first, first.
+    ByExpiry {
+        /// Only those that die within so many seconds.
+        within: Option<u32>,
+    },
 }
 
 /// A page of the change feed.

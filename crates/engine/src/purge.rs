@@ -40,6 +40,7 @@ use self::counters::Counters;
 pub use self::counters::{LAG_SECONDS, Lag, PurgeFigures};
 use self::pacer::{ByUsers, Load, Meter, Pacer, awaited};
 pub(crate) use self::pacer::{PERIOD, Pace};
+pub(crate) use self::unit::passed;
 use self::unit::{Cursor, Look, LookBounds};
 use crate::deadlines::After;
 use crate::index::Runs;

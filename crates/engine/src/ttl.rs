@@ -218,6 +218,66 @@ pub(crate) fn explain(opened: &Opened, id: &str, key: PartitionKey) -> Result<Re
     Ok(ok(opened, body))
 }
 
+/// The second that the life of an item is counted from, if that is not its write.
+fn base_of(container: &Container, record: &Record) -> Option<i64> {
+    let definition = container.definition();
+    definition.ttl_path.as_ref()?;
+    definition.ttl_base(str::from_utf8(record.text()).unwrap_or_default())
+}
+
+/// The `ttl` of its own that an item has, counted from `base`.
+fn own_ttl(record: &Record, base: Option<i64>) -> Option<i64> {
+    match record.life {
+        Life::Explicit(at) => {
+            let start = base.unwrap_or(record.ts.0.cast_signed());
+            Some(at.0.cast_signed().saturating_sub(start).max(0))
+        }
+        Life::Never => Some(-1),
+        Life::Inherit(_) | Life::Opaque(_) => None,
+    }
+}
+
+/// By what an item lives, in a word.
+fn class_of(life: Life) -> &'static str {
+    match life {
+        Life::Inherit(_) => "inherit",
+        Life::Explicit(_) => "explicit",
+        Life::Never => "never",
+        Life::Opaque(_) => "uninterpretable",
+    }
+}
+
+/// How long an item lives that is alive, and why.
+pub(crate) struct Span {
+    pub(crate) class: &'static str,
+    /// The `ttl` of its own.
+    pub(crate) ttl: Option<i64>,
+    pub(crate) expires: Option<Timestamp>,
+    /// Whether it has a `ttl` that counts for nothing.
+    pub(crate) is_ignored: bool,
+}
+
+impl Span {
+    pub(crate) fn of(
+        container: &Container,
+        record: &Record,
+        policy: Policy,
+        now: Timestamp,
+    ) -> Span {
+        let is_on = policy.at(now).default.is_on();
+        Span {
+            class: class_of(record.life),
+            ttl: own_ttl(record, base_of(container, record)),
+            expires: policy.dies_at(record.life, now),
+            is_ignored: match record.life {
+                Life::Inherit(_) => false,
+                Life::Explicit(_) | Life::Never => !is_on,
+                Life::Opaque(_) => true,
+            },
+        }
+    }
+}
+
 fn told(
     container: &Container,
     record: &Record,
@@ -226,21 +286,14 @@ fn told(
     state: &str,
 ) -> Value {
     let default = policy.at(now).default;
-    let text = str::from_utf8(record.text()).unwrap_or_default();
-    let base = container.definition().ttl_base(text);
-    let own = match record.life {
-        Life::Explicit(at) => {
-            let start = base.unwrap_or(record.ts.0.cast_signed());
-            Some(at.0.cast_signed().saturating_sub(start).max(0))
-        }
-        _ => None,
-    };
+    let base = base_of(container, record);
+    let own = own_ttl(record, base);
     let expires = match state {
         "expired" => policy.died_at(record.life, now),
         _ => policy.dies_at(record.life, now),
     };
     let mut reason = match (base, own) {
-        (Some(base), Some(own)) => format!(
+        (Some(base), Some(own)) if record.life != Life::Never => format!(
             "Its life of {own} seconds is counted from {base}, by the container's \
              ttlPropertyPath, and not from when it was written."
         ),
@@ -256,16 +309,10 @@ fn told(
             pending.at.0
         ));
     }
-    let (class, ttl) = match record.life {
-        Life::Inherit(_) => ("inherit", None),
-        Life::Explicit(_) => ("explicit", own),
-        Life::Never => ("never", Some(-1)),
-        Life::Opaque(_) => ("uninterpretable", None),
-    };
+    let (class, ttl) = (class_of(record.life), own);
     let effective = match (default, record.life) {
         (ContainerTtl::Off, _) => None,
-        (_, Life::Never) => Some(-1),
-        (_, Life::Explicit(_)) => own,
+        (_, Life::Never | Life::Explicit(_)) => own,
         (_, Life::Inherit(_) | Life::Opaque(_)) => default.to_json(),
     };
     json!({

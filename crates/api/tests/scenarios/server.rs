@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use dayfly_api::direct::{Begun, Client};
-use dayfly_api::{AccountKeys, Api, Cancel, Incoming, Settings, Way};
+use dayfly_api::{AccountKeys, Api, Cancel, Facts, Incoming, Settings, Way};
 use dayfly_engine::EngineSettings;
 use dayfly_model::Timestamp;
 use dayfly_storage::clock::HandWall;
@@ -122,6 +122,8 @@ impl Server {
             machine: None,
             certificate_pem: None,
             request_log: true,
+            portal: true,
+            facts: Facts::default(),
             wall: Box::new(|| SIGNED_AT),
         };
         let api = Api::new(Arc::clone(&engine), settings).unwrap();

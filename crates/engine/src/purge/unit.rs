@@ -67,6 +67,12 @@ impl Cursor {
     }
 }
 
+/// The last version in the feed that was looked at: below it nobody lives by the default.
+pub(crate) fn passed(snapshot: &dyn Snapshot, bucket: Bucket) -> Result<u64> {
+    let stored = snapshot.get(bucket, &keys::purge_cursor())?;
+    Ok(stored.map(Cursor::decode).unwrap_or_default().feed)
+}
+
 /// What a look at a bucket found.
 pub(super) enum Look {
     /// The bucket is no container's.
