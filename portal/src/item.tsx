@@ -1,0 +1,298 @@
+// One item: its text to edit, and beside it why it lives and until when.
+
+import { useSignal, useSignalEffect } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import { second } from "./clock";
+import { Conflict } from "./conflict";
+import { Editor } from "./editing";
+import type { Handle } from "./editor";
+import {
+  createItem,
+  deleteItem,
+  explain,
+  readItem,
+  rewrite,
+  saveItem,
+  withoutSystem,
+  type Explained,
+  type Ref,
+  type Stored,
+} from "./item-calls";
+import { indented, isSystem, Json, read, withMember, without } from "./json";
+import { epoch } from "./live";
+import { set, type Spot } from "./place";
+import { readOnly } from "./session";
+import { SetTtl } from "./set-ttl";
+import { Button, copy, Countdown, Empty, Failure, Icon, Note, say, useAsked, useTask } from "./ui";
+import { moment } from "./words";
+import { keyShown } from "./rows";
+
+interface Props {
+  at: Spot;
+  /** Null: a new one. */
+  item: Ref | null;
+  paths: readonly string[];
+  changed: () => void;
+  close: () => void;
+}
+
+/** The text that people edit: without what is the server's. */
+function own(item: Stored): string {
+  return without(new Json(item.text), isSystem);
+}
+
+export function Item(props: Props) {
+  const asked = useAsked(
+    (abort) => (props.item ? readItem(props.at, props.item, abort) : Promise.resolve(null)),
+    [],
+  );
+  if (asked.busy.value) return <aside class="pane" aria-label="Item" />;
+  const found = asked.value.value;
+  return (
+    <aside class="pane" aria-label="Item">
+      {asked.error.value ? (
+        <>
+          <Failure of={asked.error.value} />
+          <Button onClick={props.close}>Close</Button>
+        </>
+      ) : props.item && !found ? (
+        <Empty>
+          This item is not there: it has expired, or was deleted.{" "}
+          <Button onClick={props.close}>Close</Button>
+        </Empty>
+      ) : (
+        <Open {...props} found={found} />
+      )}
+    </aside>
+  );
+}
+
+function template(paths: readonly string[]): string {
+  const names = paths.filter((path) => /^\/[^/]+$/.test(path) && path !== "/id").map((path) => path.slice(1));
+  const members = names.map((name) => `  ${JSON.stringify(name)}: ""`);
+  return `{\n${['  "id": ""', ...members].join(",\n")}\n}`;
+}
+
+function Open({ at, found, paths, changed, close }: Props & { found: Stored | null }) {
+  const base = useSignal(found);
+  const text = useRef(found ? own(found) : template(paths));
+  const dirty = useSignal(false);
+  const state = useSignal<"open" | "gone">("open");
+  const other = useSignal<Stored | null>(null);
+  const asksTtl = useSignal(false);
+  const handle = useRef<Handle | null>(null);
+  const task = useTask();
+  const turn = useSignal(0);
+  const of = base.value;
+  const told = useAsked<Explained | null>(
+    (abort) => (base.peek() ? explain(at, base.peek()!, abort) : Promise.resolve(null)),
+    [of?.etag, of?.id, epoch.value, turn.value],
+  );
+  const expiresAt = told.value.value?.expiresAt ?? null;
+
+  // Asks once more in the second in which it should be gone.
+  useSignalEffect(() => {
+    const at = told.value.value?.expiresAt;
+    if (told.value.value?.state === "live" && at && second.value >= at) turn.value = at;
+  });
+  useEffect(() => {
+    if (told.value.value && told.value.value.state !== "live" && base.peek()) state.value = "gone";
+    else if (told.value.value?.state === "live") state.value = "open";
+  }, [told.value.value]);
+
+  const take = (item: Stored, replace: boolean) => {
+    const before = base.peek();
+    base.value = item;
+    other.value = null;
+    state.value = "open";
+    dirty.value = false;
+    if (replace) put(own(item));
+    if (item.id !== before?.id) set({ id: item.id, pk: item.partitionKey, new: null });
+    changed();
+  };
+  const put = (next: string) => {
+    text.current = next;
+    handle.current?.replace(next);
+  };
+  const save = () =>
+    task.run(async () => {
+      if (readOnly.peek()) return;
+      const json = read(text.current);
+      if (!(json instanceof Json)) throw new Error(`This is no JSON: ${json.message}`);
+      if (json.root.kind !== "object") throw new Error("An item is an object.");
+      const sent = withoutSystem(text.current);
+      const known = base.peek();
+      if (!known || state.peek() === "gone") {
+        take(await createItem(at, sent, paths), false);
+        say("Created.");
+        return;
+      }
+      const outcome = await saveItem(at, known, sent, known.etag);
+      if (outcome.kind === "saved") {
+        take(outcome.item, false);
+        say(outcome.item.ignored ? "Saved. Its ttl counts for nothing here." : "Saved.");
+      } else if (outcome.kind === "changed") other.value = outcome.now;
+      else state.value = "gone";
+    });
+  const renew = (ttl: number | "keep" | "none", done: string) =>
+    task.run(async () => {
+      const known = base.peek();
+      if (!known) return;
+      const item = await rewrite(at, known, ttl);
+      if (!item) {
+        state.value = "gone";
+        return;
+      }
+      // What is being written stays; only its ttl follows.
+      const kept = dirty.peek() && read(text.current) instanceof Json;
+      take(item, !dirty.peek());
+      if (kept && ttl !== "keep") {
+        put(indented(new Json(withMember(text.current, "ttl", ttl === "none" ? undefined : String(ttl)))));
+      }
+      dirty.value = kept;
+      say(done);
+    });
+  const remove = () =>
+    task.run(async () => {
+      const known = base.peek();
+      if (!known) return;
+      if ((await deleteItem(at, known, known.etag)) === "changed") {
+        other.value = await readItem(at, known);
+        return;
+      }
+      say(`${known.id} is deleted.`);
+      changed();
+      close();
+    });
+
+  const conflict = other.value;
+  if (conflict && of) {
+    return (
+      <Conflict
+        base={own(of)}
+        theirs={own(conflict)}
+        mine={text.current}
+        keepMine={() => {
+          base.value = conflict;
+          other.value = null;
+          void save();
+        }}
+        takeTheirs={() => take(conflict, true)}
+        goOn={() => {
+          other.value = null;
+        }}
+      />
+    );
+  }
+  const locked = readOnly.value;
+  return (
+    <>
+      <header class="pane-head">
+        <h2 class="breaks">{of ? of.id : "New item"}</h2>
+        {of && <span class="soft mono">{keyShown(of.partitionKey)}</span>}
+        <span class="space" />
+        <Button kind="quiet" icon="close" label="Close the item" onClick={close} />
+      </header>
+      {of && <Why told={told.value.value} of={of} expiresAt={expiresAt} />}
+      {state.value === "gone" && (
+        <Note kind="warn">
+          This item is gone: it has expired, or was deleted. Its text is still here, to copy or to create anew.
+        </Note>
+      )}
+      <Editor
+        class="item-editor"
+        label={of ? `Text of the item ${of.id}` : "Text of the new item"}
+        language="json"
+        text={text.current}
+        readOnly={locked}
+        handle={handle}
+        onChange={(now) => {
+          text.current = now;
+          dirty.value = base.peek() === null || now !== own(base.peek()!);
+        }}
+        onDone={() => void save()}
+      />
+      {of && <System of={of} />}
+      <Failure of={task.error.value} />
+      <footer class="actions">
+        {!locked && (
+          <Button kind="primary" disabled={task.busy.value} onClick={() => void save()}>
+            {!of || state.value === "gone" ? "Create" : dirty.value ? "Save" : "Save again"}
+          </Button>
+        )}
+        <Button onClick={() => void copy(text.current, "The text")}>Copy</Button>
+        <span class="space" />
+        {of && !locked && state.value === "open" && (
+          <>
+            <Button
+              title="Writes it again as it is, so its life begins anew"
+              onClick={() => void renew("keep", "Touched: its life has begun anew.")}
+            >
+              Touch
+            </Button>
+            <Button onClick={() => (asksTtl.value = true)}>Set ttl…</Button>
+            <Button onClick={() => void renew(-1, "It is kept for ever.")}>Keep for ever</Button>
+            <Button kind="danger" icon="trash" label="Delete the item" onClick={() => void remove()} />
+          </>
+        )}
+      </footer>
+      {asksTtl.value && (
+        <SetTtl
+          close={() => (asksTtl.value = false)}
+          act={(ttl) => {
+            asksTtl.value = false;
+            void renew(ttl, "The ttl is set, and its life has begun anew.");
+          }}
+        />
+      )}
+    </>
+  );
+}
+
+/** Why it lives, in the server's own sentence. */
+function Why({ told, of, expiresAt }: { told: Explained | null; of: Stored; expiresAt: number | null }) {
+  if (!told) return <p class="why soft">…</p>;
+  const json = new Json(of.text);
+  const written = json.member("ttl");
+  const counts = told.class === "explicit" || told.class === "never";
+  const idle = written !== undefined && (told.defaultTtl === null || !counts);
+  return (
+    <div class={idle ? "why idle" : "why"}>
+      <Icon name="clock" />
+      <div>
+        <p>
+          {told.state === "live" ? (
+            <>
+              Expires: <strong><Countdown at={expiresAt} /></strong>
+              {expiresAt !== null && <span class="soft"> · {moment(expiresAt)} UTC</span>}
+            </>
+          ) : (
+            <strong>{told.state === "expired" ? "Expired" : "Not there"}</strong>
+          )}
+        </p>
+        <p>{told.reason}</p>
+        {idle && (
+          <p class="warn-text">
+            Its ttl of <code>{json.raw(written)}</code> counts for nothing
+            {told.defaultTtl === null ? " while time to live is off in this container." : "."}
+          </p>
+        )}
+      </div>
+    </div>
+  );
+}
+
+/** What the server added: to look at, not to change. */
+function System({ of }: { of: Stored }) {
+  const json = new Json(of.text);
+  if (json.root.kind !== "object") return null;
+  const members = json.root.members.filter((member) => isSystem(member.name));
+  return (
+    <details class="system">
+      <summary>System properties</summary>
+      <pre tabIndex={0}>
+        {members.map((member) => `${member.written}: ${json.raw(member.value)}`).join("\n")}
+      </pre>
+    </details>
+  );
+}

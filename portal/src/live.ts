@@ -1,0 +1,213 @@
+// What is known of the server as it goes on: its containers with their figures, one record a second,
+// and when something on the screen has to be asked for again.
+
+import { batch, computed, effect, signal } from "@preact/signals";
+import { ask, askFor, back, clockDoubt, isAbort, lost, open, returns } from "./api";
+import { beat, beats, clockState, learn, moves, sample, type ClockState } from "./clock";
+import { admin, refresh } from "./session";
+import { spot } from "./place";
+
+export interface Count {
+  items: number;
+  bytes: number;
+}
+
+export interface Pending {
+  defaultTtl: number | null;
+  at: number;
+}
+
+export interface Purge {
+  state: "idle" | "running" | "paused" | "held";
+  reason: string | null;
+  itemsPerSecond: number;
+  purgedItems: number;
+}
+
+export interface Container {
+  database: string;
+  container: string;
+  rid: string;
+  partitionKeyPaths: string[];
+  defaultTtl: number | null;
+  ttlPropertyPath: string | null;
+  pending: Pending | null;
+  live: Count;
+  never: Count;
+  uninterpretable: number;
+  backlog: Count & { oldestExpiredAt: number | null };
+  purge: Purge;
+  lagSeconds: number;
+  isLagging: boolean;
+  indexProgress: number;
+}
+
+export interface Second {
+  now: number;
+  frozen: boolean;
+  requests: number;
+  charge: number;
+  errors: number;
+  expired: number;
+  purged: number;
+}
+
+/** All databases, also those without a container. */
+export const databases = signal<string[]>([]);
+export const containers = signal<Container[]>([]);
+/** Whether there are more containers than the page keeps. */
+export const more = signal(false);
+/** Whether the containers were asked for at least once. */
+export const known = signal(false);
+/** The last record of the server's stream. */
+export const lastSecond = signal<Second | null>(null);
+
+/** Goes up when what is on the screen may be of another time or another default. */
+export const epoch = computed(() => moves.value + returns.value + changes.value);
+/** Goes up when we, or others, changed the default or the number of containers. */
+export const changes = signal(0);
+
+export const current = computed<Container | null>(() => {
+  const at = spot.value;
+  if (!at) return null;
+  const same = (of: Container) => of.database === at.database && of.container === at.container;
+  return containers.value.find(same) ?? null;
+});
+
+const KEPT = 1000;
+const DATABASES = 1000;
+
+interface Page {
+  now: number;
+  containers: Container[];
+  continuation: string | null;
+}
+
+let loading: Promise<void> | undefined;
+
+/** Asks for all containers, and for databases that have none. */
+export async function reload(): Promise<void> {
+  await Promise.all([reloadDatabases(), reloadContainers()]);
+}
+
+async function reloadDatabases(): Promise<void> {
+  const { Databases } = await askFor<{ Databases: { id: string }[] }>("/dbs", {
+    headers: { "x-ms-max-item-count": String(DATABASES) },
+  });
+  const names = Databases.map((database) => database.id);
+  if (names.join("/") !== databases.peek().join("/")) databases.value = names;
+}
+
+function reloadContainers(): Promise<void> {
+  loading ??= load().finally(() => (loading = undefined));
+  return loading;
+}
+
+async function load(): Promise<void> {
+  const page = await askFor<Page>(`${admin}containers?limit=${KEPT}`);
+  const before = fingerprint();
+  batch(() => {
+    containers.value = page.containers;
+    more.value = page.continuation !== null;
+    if (known.peek() && fingerprint() !== before) changes.value++;
+    known.value = true;
+  });
+}
+
+/** What, when it changes, makes other figures stale: the policy of the container that is looked at. */
+function fingerprint(): string {
+  const at = current.peek();
+  return at ? JSON.stringify([at.rid, at.defaultTtl, at.pending]) : "";
+}
+
+/** Reads the clock, and believes it. */
+export async function readClock(): Promise<void> {
+  const asked = performance.now();
+  const state = await askFor<ClockState & { now: number }>(`${admin}clock`);
+  learn(state, asked, performance.now());
+}
+
+/** Moves the test clock; everything on the screen follows. */
+export async function moveClock(step: Record<string, number | boolean>): Promise<void> {
+  const asked = performance.now();
+  const state = JSON.parse(
+    (await ask(`${admin}clock`, { verb: "POST", body: JSON.stringify(step) })).text,
+  ) as ClockState & { now: number };
+  batch(() => {
+    learn(state, asked, performance.now());
+    moves.value++;
+  });
+  await reload();
+}
+
+/** Follows the server until the page is closed. */
+export function follow(): void {
+  void stream();
+  effect(() => {
+    const now = beat.value;
+    const every = containers.peek().length > 200 ? 15 : 3;
+    if (lost.peek()) void knock();
+    else if (now % every === 0) quietly(reloadContainers);
+    if (now % 60 === 0 && !lost.peek()) quietly(refresh);
+    if (now % 20 === 0 && !lost.peek()) quietly(reloadDatabases);
+  });
+  effect(() => {
+    if (clockDoubt.value > 0) quietly(readClock);
+  });
+  effect(() => {
+    if (epoch.value > 0) quietly(reload);
+  });
+}
+
+function quietly(what: () => Promise<void>): void {
+  what().catch(() => undefined);
+}
+
+/** Asks whether the server is there again. */
+async function knock(): Promise<void> {
+  try {
+    const answer = await fetch("/alive", { cache: "no-store", credentials: "omit" });
+    if (answer.ok) back();
+  } catch {
+    // Not yet.
+  }
+}
+
+async function stream(): Promise<void> {
+  for (;;) {
+    try {
+      const body = await open(`${admin}events`);
+      if (body) await lines(body);
+    } catch (error) {
+      if (!isAbort(error)) lost.value = true;
+    }
+    await beats(1);
+    // Whatever ended the stream, this call waits until the server is there, and we are in.
+    await readClock().catch(() => undefined);
+  }
+}
+
+async function lines(body: ReadableStream<Uint8Array<ArrayBuffer>>): Promise<void> {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    rest += value;
+    for (let end = rest.indexOf("\n"); end >= 0; end = rest.indexOf("\n")) {
+      heard(JSON.parse(rest.slice(0, end)) as Second);
+      rest = rest.slice(end + 1);
+    }
+  }
+}
+
+function heard(told: Second): void {
+  const now = performance.now();
+  batch(() => {
+    back();
+    lastSecond.value = told;
+    if (told.frozen !== clockState.peek().frozen) quietly(readClock);
+    // When it left the server is not known; it was not long ago.
+    else sample(told.now, now - 2000, now);
+  });
+}

@@ -1,0 +1,5 @@
+
+import { Empty } from "./ui";
+export function Requests() {
+  return <Empty>…</Empty>;
+}
