@@ -45,14 +45,14 @@ const style = await build({
   logLevel: "warning",
 });
 
-const entry = (metafile) =>
-  basename(Object.entries(metafile.outputs).find(([, output]) => output.entryPoint)[0]);
+const built = (metafile, source) =>
+  basename(Object.entries(metafile.outputs).find(([, output]) => output.entryPoint === source)[0]);
 const icon = readFileSync(join(here, "src/icon.svg"));
 const iconName = `icon-${createHash("sha256").update(icon).digest("hex").slice(0, 8)}.svg`;
 writeFileSync(join(out, iconName), icon);
 
 const page = readFileSync(join(here, "src/index.html"), "utf8")
-  .replace("{style}", BASE + entry(style.metafile))
-  .replace("{script}", BASE + entry(result.metafile))
+  .replace("{style}", BASE + built(style.metafile, "src/style.css"))
+  .replace("{script}", BASE + built(result.metafile, "src/main.tsx"))
   .replace("{icon}", BASE + iconName);
 writeFileSync(join(out, "index.html"), page);

@@ -90,7 +90,7 @@ function NewDatabase({ close }: { close: () => void }) {
           <input
             {...ids}
             class="input"
-            autofocus
+            data-focus
             autocomplete="off"
             value={id.value}
             onInput={(event) => (id.value = event.currentTarget.value)}
@@ -161,7 +161,7 @@ function NewContainer({ database: given, close }: { database: string | undefined
           <input
             {...ids}
             class="input"
-            autofocus
+            data-focus
             autocomplete="off"
             value={id.value}
             onInput={(event) => (id.value = event.currentTarget.value)}

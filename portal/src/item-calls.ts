@@ -1,7 +1,7 @@
 // Reading and writing one item: as text, with its etag.
 
 import { ask, type Answer } from "./api";
-import { ascii, isSystem, Json, withMember } from "./json";
+import { ascii, compact, isSystem, Json, withMember } from "./json";
 import { figures, rest, type Spot } from "./place";
 
 /** Which item: its id, and its partition key as the header wants it. */
@@ -124,10 +124,7 @@ export async function explain(at: Spot, ref: Ref, abort?: AbortSignal): Promise<
 
 /** The item's own properties, token for token. */
 export function withoutSystem(text: string): string {
-  const json = new Json(text);
-  if (json.root.kind !== "object") return text;
-  const own = json.root.members.filter((member) => !isSystem(member.name));
-  return `{${own.map((member) => `${member.written}:${json.raw(member.value)}`).join(",")}}`;
+  return compact(new Json(text), (name) => !isSystem(name));
 }
 
 /** The partition key of an item, as the header wants it. */

@@ -240,6 +240,33 @@ function write(json: Json, node: Node, depth: number, out: string[]): void {
   out.push("\n", "  ".repeat(depth), close!);
 }
 
+/** The same tokens, without blanks between them; of an object, only some members. */
+export function compact(json: Json, keeps: (name: string) => boolean = () => true): string {
+  const out: string[] = [];
+  const { root } = json;
+  const node = root.kind === "object" ? { ...root, members: root.members.filter(({ name }) => keeps(name)) } : root;
+  pack(json, node, out);
+  return out.join("");
+}
+
+function pack(json: Json, node: Node, out: string[]): void {
+  if (node.kind === "object") {
+    node.members.forEach(({ written, value }, at) => {
+      out.push(at === 0 ? "{" : ",", written, ":");
+      pack(json, value, out);
+    });
+    out.push(node.members.length === 0 ? "{}" : "}");
+  } else if (node.kind === "array") {
+    node.elements.forEach((value, at) => {
+      out.push(at === 0 ? "[" : ",");
+      pack(json, value, out);
+    });
+    out.push(node.elements.length === 0 ? "[]" : "]");
+  } else {
+    out.push(json.raw(node));
+  }
+}
+
 /** An object with some members left out, laid out for people; the rest keeps its tokens. */
 export function without(json: Json, leaveOut: (name: string) => boolean): string {
   if (json.root.kind !== "object") return indented(json);

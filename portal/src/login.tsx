@@ -36,7 +36,7 @@ function Form({ again }: { again: boolean }) {
               type="password"
               autocomplete="current-password"
               spellcheck={false}
-              autofocus
+              data-focus
               value={key.value}
               onInput={(event) => (key.value = event.currentTarget.value)}
             />

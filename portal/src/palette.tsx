@@ -97,7 +97,10 @@ export function Palette() {
   const text = useSignal("");
   const chosen = useSignal(0);
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => dialog.current?.showModal(), []);
+  useEffect(() => {
+    dialog.current?.showModal();
+    dialog.current?.querySelector<HTMLElement>("[data-focus]")?.focus();
+  }, []);
   const list = found(entries(), text.value);
   const at = Math.min(chosen.value, list.length - 1);
   const close = () => (palette.value = false);
@@ -133,7 +136,7 @@ export function Palette() {
         placeholder="A container, a database, something to do"
         autocomplete="off"
         spellcheck={false}
-        autofocus
+        data-focus
         value={text.value}
         onInput={(event) => {
           text.value = event.currentTarget.value;

@@ -1,5 +1,219 @@
+// Queries: to write, to run, to look at what came and at what it cost.
+
+import { useSignal, type Signal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import { isAbort, sentence } from "./api";
 import type { ScreenProps } from "./container";
-import { Empty } from "./ui";
-export function Query({ at: _at }: ScreenProps) {
-  return <Empty>…</Empty>;
+import { Editor } from "./editing";
+import type { Handle } from "./editor";
+import { read } from "./json";
+import { KeptQueries } from "./kept-queries";
+import { here, set, type Spot } from "./place";
+import { remember } from "./queries-kept";
+import { copyAs, explain, faults, page, type Asked, type Client, type Fault, type Parameter, type Plan as PlanTold, type QueryPage } from "./query-calls";
+import { page as itemsPage } from "./rows";
+import { Results, type Show } from "./results";
+import { Button, copy, Failure, Select } from "./ui";
+
+export interface Run {
+  asked: Asked;
+  pages: QueryPage[];
+  plan: PlanTold | null;
+}
+
+const FIRST = "SELECT * FROM c";
+
+export function Query({ at }: ScreenProps) {
+  const text = useRef(here.peek().params.get("q") ?? FIRST);
+  const parameters = useSignal<Parameter[]>([]);
+  const run = useSignal<Run | null>(null);
+  const busy = useSignal(false);
+  const failure = useSignal<string | null>(null);
+  const wrong = useSignal<Fault[]>([]);
+  const show = useSignal<Show>("table");
+  const opened = useSignal(false);
+  const handle = useRef<Handle | null>(null);
+  const abort = useRef<AbortController | null>(null);
+  const names = useNames(at);
+  useEffect(() => () => abort.current?.abort(), []);
+
+  const asked = (): Asked => ({ query: text.current, parameters: parameters.peek() });
+  const attempt = async (what: (abort: AbortSignal) => Promise<void>) => {
+    abort.current?.abort();
+    const own = new AbortController();
+    abort.current = own;
+    busy.value = true;
+    failure.value = null;
+    wrong.value = [];
+    handle.current?.mark([]);
+    try {
+      await what(own.signal);
+    } catch (error) {
+      if (own.signal.aborted || isAbort(error)) return;
+      wrong.value = faults(error);
+      handle.current?.mark(wrong.value);
+      if (wrong.value.length === 0) failure.value = sentence(error);
+    } finally {
+      if (abort.current === own) busy.value = false;
+    }
+  };
+  const start = () => {
+    const of = asked();
+    const bad = of.parameters.find(({ name, value }) => name !== "" && !("root" in read(value)));
+    if (bad) {
+      failure.value = `The value of ${bad.name} is no JSON. A text needs quotes.`;
+      return;
+    }
+    set({ q: of.query.length <= 2000 && of.query !== FIRST ? of.query : null });
+    void attempt(async (signal) => {
+      const first = await page(at, of, null, signal);
+      run.value = { asked: of, pages: [first], plan: null };
+      remember(of);
+      const plan = await explain(at, of, signal);
+      if (run.peek()?.asked === of) run.value = { ...run.peek()!, plan };
+    });
+  };
+  const further = () =>
+    attempt(async (signal) => {
+      const of = run.peek();
+      const after = of?.pages.at(-1)?.continuation;
+      if (!of || !after) return;
+      const next = await page(at, of.asked, after, signal);
+      run.value = { ...of, pages: [...of.pages, next] };
+    });
+  const take = (of: Asked) => {
+    opened.value = false;
+    text.current = of.query;
+    handle.current?.replace(of.query);
+    parameters.value = [...of.parameters];
+  };
+
+  return (
+    <div class="query">
+      <div class="stack tight">
+        <Editor
+          class="query-editor"
+          label="Query"
+          language="sql"
+          text={text.current}
+          handle={handle}
+          names={() => names.value}
+          onChange={(now) => {
+            text.current = now;
+            if (wrong.peek().length > 0) {
+              wrong.value = [];
+              handle.current?.mark([]);
+            }
+          }}
+          onDone={start}
+        />
+        <Parameters of={parameters} />
+        <div class="row">
+          <Button kind="primary" icon="play" onClick={start}>
+            Run
+          </Button>
+          <kbd>Ctrl Enter</kbd>
+          {busy.value && (
+            <Button
+              onClick={() => {
+                abort.current?.abort();
+                busy.value = false;
+              }}
+            >
+              Stop
+            </Button>
+          )}
+          {busy.value && <span class="soft">asking…</span>}
+          <span class="space" />
+          <Button onClick={() => (parameters.value = [...parameters.peek(), { name: "@", value: "" }])}>
+            Add a parameter
+          </Button>
+          <Button onClick={() => (opened.value = true)}>Kept queries</Button>
+          <CopyAs at={at} asked={asked} />
+        </div>
+        {wrong.value.map((fault) => (
+          <Failure key={fault.message + fault.from} of={fault.message} />
+        ))}
+        <Failure of={failure.value} />
+      </div>
+      {run.value && <Results at={at} run={run} show={show} busy={busy.value} further={further} />}
+      {opened.value && <KeptQueries asked={asked()} take={take} close={() => (opened.value = false)} />}
+    </div>
+  );
+}
+
+function CopyAs({ at, asked }: { at: Spot; asked: () => Asked }) {
+  return (
+    <Select<Client | "">
+      label="Copy as"
+      value=""
+      options={[
+        ["", "Copy as…"],
+        ["curl", "curl"],
+        ["python", "Python"],
+        ["javascript", "JavaScript"],
+      ]}
+      onChange={(client) => {
+        if (client) void copy(copyAs(client, at, asked()), "The query");
+      }}
+    />
+  );
+}
+
+function Parameters({ of }: { of: Signal<Parameter[]> }) {
+  const change = (at: number, part: Partial<Parameter>) => {
+    of.value = of.peek().map((old, index) => (index === at ? { ...old, ...part } : old));
+  };
+  if (of.value.length === 0) return null;
+  return (
+    <ul class="parameters" aria-label="Parameters">
+      {of.value.map((parameter, at) => (
+        <li key={at} class="row">
+          <input
+            class="input mono"
+            aria-label={`Name of parameter ${at + 1}`}
+            spellcheck={false}
+            autocomplete="off"
+            value={parameter.name}
+            onInput={(event) => change(at, { name: event.currentTarget.value })}
+          />
+          <input
+            class="input mono grow"
+            aria-label={`Value of parameter ${at + 1}, as JSON`}
+            placeholder={'JSON, such as 5 or "text"'}
+            spellcheck={false}
+            autocomplete="off"
+            value={parameter.value}
+            onInput={(event) => change(at, { value: event.currentTarget.value })}
+          />
+          <Button
+            kind="quiet"
+            icon="close"
+            label={`Remove parameter ${at + 1}`}
+            onClick={() => (of.value = of.peek().filter((_, index) => index !== at))}
+          />
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** Names that some items have, for what may come after a dot. */
+function useNames(at: Spot): Signal<string[]> {
+  const names = useSignal<string[]>([]);
+  useEffect(() => {
+    const abort = new AbortController();
+    itemsPage(at, { order: "key", within: null, after: null }, abort.signal).then(
+      ({ items }) => {
+        const found = new Set<string>();
+        for (const item of items) {
+          for (const [, name] of item.text.matchAll(/"([\p{L}_][\p{L}\p{N}_]*)":/gu)) found.add(name!);
+        }
+        names.value = [...found].slice(0, 500).sort();
+      },
+      () => undefined,
+    );
+    return () => abort.abort();
+  }, [at.database, at.container]);
+  return names;
 }

@@ -13,34 +13,35 @@ const BROWSERS = ["Firefox", "Chrome", "Safari", "Edge"];
 const CITIES = ["Oslo", "Lima", "Accra", "Pune", "Kyoto", "Turin", "Quito", "Perth"];
 
 /** Some fields, and a ttl: none, a short one, a long one, never, or one that means nothing. */
-function session(user: string, number: number): object {
-  const id = `${user}-${String(number).padStart(3, "0")}`;
+function session(user: number, number: number): object {
+  const name = userName(user);
+  const mixed = (number * 7919 + user * 104729) % 9973;
   const fields = {
-    id,
-    user,
-    browser: BROWSERS[(number * 7 + user.length) % BROWSERS.length],
-    city: CITIES[(number * 5 + user.charCodeAt(1)) % CITIES.length],
-    clicks: (number * number * 31 + user.charCodeAt(2) * 17) % 400,
-    cart: number % 3 === 0 ? { items: number % 9, total: (number * 137) % 5000 } : undefined,
+    id: `${name}-${String(number).padStart(3, "0")}`,
+    user: name,
+    browser: BROWSERS[mixed % BROWSERS.length],
+    city: CITIES[(user * 3 + (number >> 3)) % CITIES.length],
+    clicks: mixed % 400,
+    ...(number % 3 === 0 ? { cart: { items: 1 + (mixed % 9), total: (mixed * 137) % 5000 } } : {}),
   };
+  if (number === EACH - 1 && user % 4 === 1) return { ...fields, ttl: "a while" };
   switch (number % 10) {
-    case 0:
-    case 1:
-    case 2:
-    case 3:
-      return fields;
     case 4:
     case 5:
-      return { ...fields, ttl: 30 + ((number * 53 + user.charCodeAt(3) * 7) % 600) };
+      return { ...fields, ttl: 30 + (mixed % 900) };
     case 6:
     case 7:
-      return { ...fields, ttl: 1800 * (1 + (number % 40)) };
+      return { ...fields, ttl: 600 + 20 * (mixed % 4000) };
     case 8:
       return { ...fields, ttl: -1 };
+    case 9:
+      return { ...fields, ttl: 86400 + 600 * (mixed % 4000) };
     default:
-      return { ...fields, ttl: 86400 * (1 + (number % 30)) };
+      return fields;
   }
 }
+
+const userName = (user: number) => `user${String(user).padStart(2, "0")}`;
 
 /** Makes `sample/sessions`, and tells how much of it is done. */
 export async function loadSample(progress: (part: number) => void): Promise<void> {
@@ -48,20 +49,18 @@ export async function loadSample(progress: (part: number) => void): Promise<void
   const partitionKey = { paths: ["/user"], kind: "Hash", version: 2 };
   // While time to live is off, also a ttl that cannot be read may be written.
   await unlessThere(createContainer("sample", { id: "sessions", partitionKey }));
-  for (let at = 0; at < USERS; at++) {
-    const user = `user${String(at + 1).padStart(2, "0")}`;
+  for (let user = 1; user <= USERS; user++) {
     const items = Array.from({ length: EACH }, (_, number) => session(user, number));
-    if (at % 4 === 0) items[EACH - 1] = { ...items[EACH - 1], ttl: "a while" };
     await ask("/dbs/sample/colls/sessions/docs", {
       verb: "POST",
       headers: {
         "x-ms-cosmos-is-batch-request": "true",
         "x-ms-cosmos-batch-atomic": "true",
-        "x-ms-documentdb-partitionkey": `[${quoted(user)}]`,
+        "x-ms-documentdb-partitionkey": `[${quoted(userName(user))}]`,
       },
       body: JSON.stringify(items.map((resourceBody) => ({ operationType: "Upsert", resourceBody }))),
     });
-    progress((at + 1) / USERS);
+    progress(user / USERS);
   }
   const definition = await askFor<object>("/dbs/sample/colls/sessions");
   await ask("/dbs/sample/colls/sessions", {

@@ -47,7 +47,7 @@ export function SetTtl({ close, act }: Props) {
                   class="input"
                   inputMode="numeric"
                   autocomplete="off"
-                  autofocus
+                  data-focus
                   value={text.value}
                   onInput={(event) => (text.value = event.currentTarget.value)}
                 />

@@ -5,7 +5,7 @@ import { ask, askFor, refusal } from "./api";
 import { beat } from "./clock";
 import type { ScreenProps } from "./container";
 import { Forecast } from "./forecast";
-import { Json, withMember } from "./json";
+import { compact, Json, withMember } from "./json";
 import { changes, current, epoch, reload, type Count, type Pending, type Purge } from "./live";
 import { admin, readOnly, server } from "./session";
 import { figures, rest, type Spot } from "./place";
@@ -71,11 +71,15 @@ export function Ttl({ at }: ScreenProps) {
       </dl>
       {of.pending && <Coming at={at} of={of} pending={of.pending} done={refresh} />}
       <div class="columns">
-        <Default key={`${of.defaultTtl}`} at={at} of={of} done={refresh} />
-        <PurgeBox at={at} of={of} done={refresh} />
+        <div class="stack">
+          <Default key={`${of.defaultTtl}`} at={at} of={of} done={refresh} />
+          <PurgeBox at={at} of={of} done={refresh} />
+        </div>
+        <div class="stack">
+          <Forecast at={at} turn={turn.value} />
+          <History of={of.history} />
+        </div>
       </div>
-      <Forecast at={at} turn={turn.value} />
-      <History of={of.history} />
     </div>
   );
 }
@@ -142,9 +146,7 @@ async function putDefault(at: Spot, ttl: number | null, confirmed: boolean): Pro
 
 /** A definition without what the server adds. */
 function definition(json: Json): string {
-  if (json.root.kind !== "object") return json.text;
-  const own = json.root.members.filter((member) => !member.name.startsWith("_"));
-  return `{${own.map((member) => `${member.written}:${json.raw(member.value)}`).join(",")}}`;
+  return compact(json, (name) => !name.startsWith("_"));
 }
 
 function Default({ at, of, done }: { at: Spot; of: Status; done: () => void }) {

@@ -147,6 +147,8 @@ export function Dialog({ title, close, wide, firm, children }: DialogProps) {
     const before = document.activeElement;
     const shown = dialog.current;
     if (shown && !shown.open) shown.showModal();
+    // The attribute that is made for this complains in the console where something has the focus.
+    shown?.querySelector<HTMLElement>("[data-focus]")?.focus();
     return () => {
       if (before instanceof HTMLElement && before.isConnected) before.focus();
     };

@@ -1,0 +1,290 @@
+/** The items' screen: order, texts that stay as they are, and what others do meanwhile. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import {
+  admin,
+  at,
+  clipboard,
+  copied,
+  editor,
+  go,
+  isThere,
+  makeContainer,
+  nodes,
+  open,
+  origin,
+  until,
+  world,
+  write,
+} from "./harness.js";
+
+const here = world();
+
+/** Writes an item as text: what JavaScript would round, it must not touch. */
+async function put(container, text, partitionKey = '["x"]') {
+  const answer = await fetch(`${origin(here.server)}/dbs/shop/colls/${container.id}/docs`, {
+    method: "POST",
+    headers: {
+      authorization: `Bearer ${await token()}`,
+      "x-ms-documentdb-partitionkey": partitionKey,
+      "x-ms-documentdb-is-upsert": "true",
+    },
+    body: text,
+  });
+  assert.ok(answer.ok, await answer.text());
+}
+
+async function text(container, id, partitionKey = '["x"]') {
+  const answer = await fetch(
+    `${origin(here.server)}/dbs/shop/colls/${container.id}/docs/${encodeURIComponent(id)}`,
+    { headers: { authorization: `Bearer ${await token()}`, "x-ms-documentdb-partitionkey": partitionKey } },
+  );
+  assert.equal(answer.status, 200);
+  return (await answer.text()).replace(/,"_rid":.*$/s, "");
+}
+
+let session;
+async function token() {
+  session ??= await fetch(`${origin(here.server)}/_admin/v1/session`, {
+    method: "POST",
+    body: JSON.stringify({ key: here.server.key }),
+  }).then((answer) => answer.json());
+  return session.token;
+}
+
+const openItem = async (page, id) => {
+  await page.locator(`tr[data-id="${id}"] a`).click();
+  await editor(page, `Text of the item ${id}`).waitFor();
+};
+const saveItem = async (page) => {
+  await page.getByRole("button", { name: /^Save/ }).click();
+  await page.getByText(/^Saved\./).waitFor();
+};
+
+test("soonest to die first, and those that die within a time", async (t) => {
+  const container = await makeContainer(here, { defaultTtl: 5000 });
+  const ttls = [300, -1, 40, undefined, 100000, 7];
+  for (const [n, ttl] of ttls.entries()) {
+    await container.items.create({ id: `i${n}`, pk: `p${n % 3}`, ...(ttl ? { ttl } : {}) });
+  }
+  const page = await open(t, here, at(container, "items", { order: "expiry" }));
+  const ids = () => page.locator("tbody tr td.id").allInnerTexts();
+  await until(async () => (await ids()).join() === "i5,i2,i0,i3,i4,i1");
+  await page.getByLabel("That die within").selectOption("an hour");
+  await until(async () => (await ids()).join() === "i5,i2,i0");
+});
+
+test("order by expiry is a sort of all items by what explain says", async (t) => {
+  const container = await makeContainer(here, { defaultTtl: 900 });
+  const items = Array.from({ length: 130 }, (_, n) => {
+    const seed = (n * 7919) % 1009;
+    return { id: `i${n}`, pk: `p${seed % 7}`, ...(seed % 3 ? { ttl: seed % 5 ? seed + 1 : -1 } : {}) };
+  });
+  for (const item of items) {
+    await container.items.create(item);
+    if (item.id.endsWith("9")) await here.server.advance(3);
+  }
+  const expected = [];
+  for (const { id, pk } of items) {
+    const query = new URLSearchParams({ id, partitionKey: JSON.stringify([pk]) });
+    const told = await admin(here.server, `containers/shop/${container.id}/ttl/explain?${query}`);
+    if (told.state === "live") expected.push([told.expiresAt ?? Infinity, id]);
+  }
+  expected.sort((a, b) => a[0] - b[0]);
+  const ends = new Map(expected.map(([end, id]) => [id, end]));
+  const page = await open(t, here, at(container, "items", { order: "expiry" }));
+  const shown = [];
+  for (;;) {
+    await page.locator("tbody tr").first().waitFor();
+    shown.push(...(await page.locator("tbody tr td.id").allInnerTexts()));
+    const next = page.getByRole("button", { name: "Next" });
+    if (await next.isDisabled()) break;
+    const last = shown.at(-1);
+    await next.click();
+    await until(async () => !(await page.locator("tbody tr td.id").allInnerTexts()).includes(last));
+  }
+  assert.deepEqual(shown.toSorted(), expected.map(([, id]) => id).toSorted());
+  assert.deepEqual(shown.map((id) => ends.get(id)), expected.map(([end]) => end));
+});
+
+const TEXTS = [
+  ["big", '{"id":"big","pk":"x","n":9007199254740993,"m":-9223372036854775808}'],
+  ["spelled", '{"id":"spelled","pk":"x","a":10.0,"b":1e3,"c":1E+2,"d":0.10,"e":100000000000000000000000}'],
+  ["escaped", '{"id":"escaped","pk":"x","s":"\\u00e4 \\/ \\t \\" \\\\ \\u2028 \\u0000"}'],
+  ["twice", '{"id":"twice","pk":"x","a":{"b":[],"c":{}},"ä ö":"\u2028\u2029\ufeff"}'],
+];
+
+for (const [id, given] of TEXTS) {
+  test(`what no browser keeps is saved unchanged: ${id}`, async (t) => {
+    const container = await makeContainer(here);
+    await put(container, given);
+    const before = await text(container, id);
+    const page = await open(t, here, at(container));
+    await openItem(page, id);
+    await saveItem(page);
+    assert.equal(await text(container, id), before);
+    // And with something else changed beside it.
+    await page.getByRole("button", { name: "Keep for ever" }).click();
+    await page.getByText("It is kept for ever.").waitFor();
+    const tail = before.endsWith("}") ? before.slice(0, -1) : before;
+    assert.equal(await text(container, id), `${tail},"ttl":-1`);
+  });
+}
+
+test("half of a pair is refused by the server, and the text stays as it was written", async (t) => {
+  const container = await makeContainer(here);
+  const page = await open(t, here, at(container), { expects: [/status of 400/], init: clipboard });
+  const written = '{"id":"lone","pk":"x","s":"\\ud800 and \\udc00"}';
+  await page.getByRole("button", { name: "New item" }).click();
+  await write(page, "Text of the new item", written);
+  await page.getByRole("button", { name: "Create" }).click();
+  await page.getByRole("alert").getByText(/hex escape/).waitFor();
+  const request = page.requests.find((of) => of.method() === "POST" && of.url().endsWith("/docs"));
+  assert.equal(request.postData(), written);
+  assert.equal(await copied(page), written);
+});
+
+test("an item of 2 MB is saved unchanged", async (t) => {
+  const container = await makeContainer(here);
+  const numbers = Array.from({ length: 90_000 }, (_, n) => `${9007199254740993n + BigInt(n)}`).join(",");
+  await put(container, `{"id":"large","pk":"x","n":[${numbers}],"s":"${"ö".repeat(100_000)}"}`);
+  const before = await text(container, "large");
+  const page = await open(t, here, at(container));
+  await openItem(page, "large");
+  await saveItem(page);
+  assert.equal(await text(container, "large"), before);
+  assert.ok((await nodes(page)) <= 2000);
+});
+
+test("keys of every kind: hierarchical, undefined, null, numbers, beyond ASCII", async (t) => {
+  const container = await makeContainer(here, {
+    partitionKey: { paths: ["/a", "/b/c"], kind: "MultiHash", version: 2 },
+  });
+  await put(container, '{"id":"1","a":"ä\u2028","b":{"c":1e3}}', '["\\u00e4\\u2028",1000]');
+  await put(container, '{"id":"2","a":null}', "[null,{}]");
+  await put(container, '{"id":"3"}', "[{},{}]");
+  const page = await open(t, here, at(container));
+  for (const id of ["1", "2", "3"]) {
+    await openItem(page, id);
+    await saveItem(page);
+    await page.getByRole("button", { name: "Touch" }).click();
+    await page.getByText(/^Touched/).waitFor();
+    await page.getByRole("button", { name: "Close the item" }).click();
+  }
+  await page.getByRole("button", { name: "New item" }).click();
+  await write(page, "Text of the new item", '{"id":"4","a":"y","b":{"c":true}}');
+  await page.getByRole("button", { name: "Create" }).click();
+  await page.getByText("Created.").waitFor();
+  assert.equal(await isThere(container, "4", ["y", true]), true);
+});
+
+const CONFLICT = [/status of 412/];
+
+test("somebody else was quicker: three texts, and nothing is lost", async (t) => {
+  const container = await makeContainer(here);
+  await container.items.create({ id: "a", pk: "x", n: 1 });
+  const page = await open(t, here, at(container), { expects: CONFLICT });
+  await openItem(page, "a");
+  await container.items.upsert({ id: "a", pk: "x", n: 2 });
+  await write(page, "Text of the item a", '{"id":"a","pk":"x","n":3}');
+  await page.getByRole("button", { name: /^Save/ }).click();
+  await page.getByRole("region", { name: "As you opened it" }).getByText('"n": 1').waitFor();
+  await page.getByRole("region", { name: "On the server now" }).getByText('"n": 2').waitFor();
+  await page.getByRole("region", { name: "Yours" }).getByText('"n":3').waitFor();
+  assert.equal((await container.item("a", "x").read()).resource.n, 2);
+  await page.getByRole("button", { name: "Go on editing mine" }).click();
+  await editor(page, "Text of the item a").getByText('"n":3').waitFor();
+  await page.getByRole("button", { name: /^Save/ }).click();
+  await page.getByRole("button", { name: "Save mine over it" }).click();
+  await page.getByText("Saved.").waitFor();
+  assert.equal((await container.item("a", "x").read()).resource.n, 3);
+});
+
+test("an item that dies while it is edited: told, and its text is still there", async (t) => {
+  const container = await makeContainer(here, { defaultTtl: 30 });
+  await container.items.create({ id: "a", pk: "x" });
+  const page = await open(t, here, at(container), { expects: [/status of 404/], init: clipboard });
+  await openItem(page, "a");
+  await write(page, "Text of the item a", '{"id":"a","pk":"x","mine":9007199254740993}');
+  await here.server.advance(30);
+  await page.getByText(/This item is gone/).waitFor();
+  assert.equal(await copied(page), '{"id":"a","pk":"x","mine":9007199254740993}');
+  await page.getByRole("button", { name: "Create" }).click();
+  await page.getByText("Created.").waitFor();
+  assert.match(await text(container, "a"), /"mine":9007199254740993/);
+});
+
+test("a container that vanished: told, and the text is still there", async (t) => {
+  const container = await makeContainer(here);
+  await container.items.create({ id: "a", pk: "x" });
+  const page = await open(t, here, at(container), { expects: [/status of 404/] });
+  await openItem(page, "a");
+  await write(page, "Text of the item a", '{"id":"a","pk":"x","mine":1}');
+  await container.delete();
+  await page.getByText(/There is no container of this name any more/).waitFor();
+  await editor(page, "Text of the item a").getByText('"mine"').waitFor();
+});
+
+test("touch, set ttl and keep for ever begin a life anew", async (t) => {
+  const container = await makeContainer(here, { defaultTtl: 100 });
+  await container.items.create({ id: "a", pk: "x", n: 1 });
+  const page = await open(t, here, at(container));
+  await openItem(page, "a");
+  await page.getByText("The item has no ttl, so the container's default of 100 applies.").waitFor();
+  await here.server.advance(60);
+  const left = page.locator(".why strong");
+  await left.getByText("40 s").waitFor();
+  await page.getByRole("button", { name: "Touch" }).click();
+  await left.getByText("1 m 40 s").waitFor();
+  await page.getByRole("button", { name: "Set ttl…" }).click();
+  await page.getByRole("textbox", { name: "Time to live" }).fill("5");
+  await page.getByLabel("Unit").selectOption("minutes");
+  await page.getByRole("button", { name: "Set", exact: true }).click();
+  await left.getByText("5 m").waitFor();
+  await page.getByText("The item's ttl of 300 overrides the container's default of 100.").waitFor();
+  await page.getByRole("button", { name: "Keep for ever" }).click();
+  await left.getByText("never").waitFor();
+  assert.equal((await container.item("a", "x").read()).resource.ttl, -1);
+});
+
+test("a ttl that counts for nothing says so", async (t) => {
+  const container = await makeContainer(here);
+  await container.items.create({ id: "a", pk: "x", ttl: 5 });
+  const page = await open(t, here, at(container));
+  await page.locator('tr[data-id="a"] [title*="counts for nothing"]').waitFor();
+  await openItem(page, "a");
+  await page.getByText(/Its ttl of 5 counts for nothing while time to live is off/).waitFor();
+});
+
+test("many are selected and deleted; who was changed meanwhile stays", async (t) => {
+  const container = await makeContainer(here);
+  for (let n = 0; n < 12; n++) await container.items.create({ id: `i${n}`, pk: `p${n % 4}` });
+  const page = await open(t, here, at(container), { expects: CONFLICT });
+  await page.getByLabel("Select all rows of this page").check();
+  await container.items.upsert({ id: "i3", pk: "p3", changed: true });
+  await page.getByRole("button", { name: "Delete", exact: true }).click();
+  await page.getByRole("button", { name: "Delete 12 items" }).click();
+  await page.getByText("1 stayed as they were.").waitFor();
+  const { resources } = await container.items.readAll().fetchAll();
+  assert.deepEqual(resources.map((item) => item.id), ["i3"]);
+});
+
+test("the document stays small, whatever the container holds", async (t) => {
+  const container = await makeContainer(here, { defaultTtl: 5000 });
+  for (let n = 0; n < 8; n++) {
+    const operations = Array.from({ length: 100 }, (_, m) => ({
+      operationType: "Create",
+      resourceBody: { id: `${n}-${m}`, pk: "x", a: n, b: m, c: "text", d: [1, 2], e: { f: 1 } },
+    }));
+    await container.items.batch(operations, "x");
+  }
+  const page = await open(t, here, at(container));
+  await page.locator("tbody tr").nth(39).waitFor();
+  assert.ok((await nodes(page)) <= 2000);
+  await openItem(page, "0-0");
+  assert.ok((await nodes(page)) <= 2000);
+  await go(page, at(container, "ttl"));
+  await page.getByText("What expires when").waitFor();
+  assert.ok((await nodes(page)) <= 2000);
+});

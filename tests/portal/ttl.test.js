@@ -1,0 +1,175 @@
+/** Time to live, through the controls of the page. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { admin, at, go, isThere, makeContainer, open, until, world } from "./harness.js";
+
+const here = world();
+
+const DEFAULTS = { off: undefined, none: -1, on: 50 };
+const ITEMS = { plain: {}, never: { ttl: -1 }, own: { ttl: 20 } };
+
+/** When each of the nine dies, after so many seconds; undefined is never. */
+const DIES = {
+  off: { plain: undefined, never: undefined, own: undefined },
+  none: { plain: undefined, never: undefined, own: 20 },
+  on: { plain: 50, never: undefined, own: 20 },
+};
+
+async function choose(page, name, seconds) {
+  const labels = { off: "Off", none: "No default", on: "On" };
+  await page.getByRole("radio", { name: new RegExp(`^${labels[name]}`) }).check();
+  if (name !== "on") return;
+  await page.getByLabel("Unit").selectOption("seconds");
+  await page.getByRole("textbox", { name: "Time to live" }).fill(String(seconds));
+}
+
+const saveButton = (page) => page.getByRole("button", { name: "Save", exact: true });
+
+test("the nine cells of default and own ttl, through the controls", async (t) => {
+  for (const [name, expected] of Object.entries(DEFAULTS)) {
+    const container = await makeContainer(here, { defaultTtl: name === "off" ? 7 : undefined });
+    for (const [id, fields] of Object.entries(ITEMS)) {
+      await container.items.create({ id, pk: "x", ...fields });
+    }
+    const page = await open(t, here, at(container, "ttl"));
+    await choose(page, name, expected);
+    await saveButton(page).click();
+    await page.getByText("The default is changed.").waitFor();
+    const { resource } = await container.read();
+    assert.equal(resource.defaultTtl, expected, name);
+
+    await go(page, at(container, "items"));
+    for (const id of Object.keys(ITEMS)) {
+      const cell = page.locator(`tr[data-id="${id}"] .expires`);
+      const dies = DIES[name][id];
+      await cell.getByText(dies === undefined ? "never" : `${dies} s`, { exact: true }).waitFor();
+    }
+    await here.server.advance(49);
+    await here.server.advance(1);
+    for (const id of Object.keys(ITEMS)) {
+      assert.equal(await isThere(container, id, "x"), DIES[name][id] === undefined, `${name} ${id}`);
+    }
+  }
+});
+
+test("values that are no lifetime cannot be saved", async (t) => {
+  const container = await makeContainer(here);
+  const page = await open(t, here, at(container, "ttl"));
+  for (const text of ["", "0", "-1", "-5", "1.5", "1e3", "abc", "2147483648", "99999999999999999999"]) {
+    await choose(page, "on", text);
+    assert.equal(await saveButton(page).isDisabled(), true, `'${text}'`);
+    await page.getByRole("textbox", { name: "Time to live" }).press("Enter");
+  }
+  await page.getByLabel("Unit").selectOption("days");
+  await page.getByRole("textbox", { name: "Time to live" }).fill("24856");
+  assert.equal(await saveButton(page).isDisabled(), true, "24856 days");
+  assert.equal((await container.read()).resource.defaultTtl, undefined);
+  assert.equal(page.requests.some((request) => request.method() === "PUT"), false);
+  await choose(page, "on", "2147483647");
+  await saveButton(page).click();
+  await page.getByText("The default is changed.").waitFor();
+  assert.equal((await container.read()).resource.defaultTtl, 2147483647);
+});
+
+for (const skewMinutes of [-10, 10]) {
+  test(`a row is at 0 in the second of the 404, browser off by ${skewMinutes} min`, async (t) => {
+    const container = await makeContainer(here, { defaultTtl: 90 * 86400 + 100 });
+    await container.items.create({ id: "a", pk: "x" });
+    await container.items.create({ id: "b", pk: "x", ttl: 100 });
+    const page = await open(t, here, at(container, "items"), { skewMinutes });
+    const cell = (id) => page.locator(`tr[data-id="${id}"] .expires`);
+    await cell("b").getByText("1 m 40 s", { exact: true }).waitFor();
+    await here.server.advance(99);
+    await cell("b").getByText("1 s", { exact: true }).waitFor();
+    assert.equal(await isThere(container, "b", "x"), true);
+    await page.locator(".clock button").first().click();
+    await here.server.advance(1);
+    assert.equal(await isThere(container, "b", "x"), false);
+    await until(async () => (await cell("b").allInnerTexts()).every((text) => text === "0 s"));
+    await page.getByRole("button", { name: "+90 d" }).click();
+    await until(async () => (await cell("a").allInnerTexts()).every((text) => text === "0 s"));
+    assert.equal(await isThere(container, "a", "x"), false);
+  });
+}
+
+test("a running clock: 0 is never shown before the 404", async (t) => {
+  const container = await makeContainer(here, { defaultTtl: -1 });
+  const page = await open(t, here, at(container, "items", { order: "expiry" }), {
+    skewMinutes: 10,
+    expects: [/status of 404/],
+  });
+  await page.getByText("No items are alive here.").waitFor();
+  await here.server.run();
+  t.after(() => here.server.freeze());
+  await container.items.create({ id: "a", pk: "x", ttl: 3 });
+  await page.getByRole("button", { name: "Read again" }).click();
+  const status = await page.evaluate(async (path) => {
+    const token = sessionStorage.getItem("dayfly.session");
+    const read = async () => {
+      const headers = { authorization: `Bearer ${token}`, "x-ms-documentdb-partitionkey": '["x"]' };
+      return (await fetch(path, { headers })).status;
+    };
+    const cell = () => document.querySelector('tr[data-id="a"] .expires');
+    await new Promise((resolve) => {
+      const look = () => (cell()?.textContent === "0 s" ? resolve() : requestAnimationFrame(look));
+      look();
+    });
+    return read();
+  }, `/dbs/shop/colls/${container.id}/docs/a`);
+  assert.equal(status, 404);
+});
+
+test("what another default would do is what it then does", async (t) => {
+  const container = await makeContainer(here, { defaultTtl: 1000 });
+  for (let n = 0; n < 20; n++) {
+    await container.items.create({ id: `${n}`, pk: "x", ...(n % 4 === 0 ? { ttl: -1 } : {}) });
+    await here.server.advance(10);
+  }
+  const page = await open(t, here, at(container, "ttl"));
+  await choose(page, "on", 95);
+  const cell = page.locator('tr[data-when="at once"] td').first();
+  const { expired } = await admin(here.server, `containers/shop/${container.id}/ttl/whatif?defaultTtl=95`);
+  assert.ok(expired.items > 0 && expired.items < 15);
+  await cell.getByText(String(expired.items), { exact: true }).waitFor();
+  const before = (await container.items.readAll().fetchAll()).resources.length;
+  await saveButton(page).click();
+  await page.getByText("The default is changed.").waitFor();
+  const left = (await container.items.readAll().fetchAll()).resources.length;
+  assert.equal(before - left, expired.items);
+  const history = page.getByRole("region", { name: "Changes of the default" });
+  await history.getByText(String(expired.items), { exact: true }).waitFor();
+});
+
+test("the purge is paused, resumed and run", async (t) => {
+  const container = await makeContainer(here, { defaultTtl: 10 });
+  await container.items.create({ id: "a", pk: "x" });
+  const page = await open(t, here, at(container, "ttl"));
+  const purge = page.getByRole("region", { name: "Purge" });
+  await purge.getByRole("button", { name: "Pause" }).click();
+  await purge.getByText("paused", { exact: true }).waitFor();
+  await here.server.advance(11);
+  const backlog = page.locator(".figures > div", { hasText: "Expired, not purged" }).locator("dd");
+  await backlog.getByText("1", { exact: true }).waitFor();
+  await purge.getByRole("button", { name: "Run now" }).click();
+  await page.getByText("1 item removed from the disk.").waitFor();
+  await backlog.getByText("0", { exact: true }).waitFor();
+  await purge.getByRole("button", { name: "Resume" }).click();
+  await purge.getByRole("button", { name: "Pause" }).waitFor();
+});
+
+test("the forecast shows own ttl apart, later and never in words", async (t) => {
+  const container = await makeContainer(here, { defaultTtl: 90 });
+  await container.items.create({ id: "a", pk: "x" });
+  await container.items.create({ id: "b", pk: "x", ttl: 100 });
+  await container.items.create({ id: "c", pk: "x", ttl: 86400 });
+  await container.items.create({ id: "d", pk: "x", ttl: -1 });
+  const page = await open(t, here, at(container, "ttl"));
+  const forecast = page.getByRole("region", { name: "Forecast" });
+  await forecast.getByText(/own: 1 .*default: 1 .*within 1 h: 2 · later: 1 · never: 1/).waitFor();
+  await forecast.getByRole("button", { name: "by day" }).click();
+  await forecast.getByText(/own: 2 .*default: 1 .*within 60 d: 3 · later: 0 · never: 1/).waitFor();
+  await forecast.getByRole("button", { name: "own width" }).click();
+  await forecast.getByLabel("Seconds of a bar").fill("2");
+  await forecast.getByText(/within .*: 1 · later: 2 · never: 1/).or(forecast.getByText(/within .*: 2 · later: 1 · never: 1/)).waitFor();
+});
