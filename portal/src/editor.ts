@@ -6,6 +6,7 @@ import {
   autocompletion,
   closeBrackets,
   closeBracketsKeymap,
+  closeCompletion,
   completionKeymap,
   type CompletionSource,
 } from "@codemirror/autocomplete";
@@ -100,8 +101,27 @@ function language(wish: Wish): Extension[] {
   if (wish.language === "json") return [json(), linter(wrong, { delay: 300 }), lintGutter()];
   if (wish.language === "text") return [];
   const complete: CompletionSource = (context) => completions(context, wish.names?.() ?? []);
-  return [StreamLanguage.define(sql), autocompletion({ override: [complete] }), lintGutter()];
+  return [StreamLanguage.define(sql), autocompletion({ override: [complete], icons: false }), lintGutter()];
 }
+
+/**
+ * Text that is typed over a selection. The browser would do it with an inline style, so that what
+ * comes looks like what was there; the page's policy refuses that, and the console says so.
+ */
+const typedOver = EditorView.domEventHandlers({
+  beforeinput(event, view) {
+    const { data, inputType } = event;
+    const { from, to, empty } = view.state.selection.main;
+    if (inputType !== "insertText" || data === null || empty || view.composing || view.state.readOnly) {
+      return false;
+    }
+    const insert = () => view.state.update(view.state.replaceSelection(data), { userEvent: "input.type" });
+    const handlers = view.state.facet(EditorView.inputHandler);
+    if (!handlers.some((handler) => handler(view, from, to, data, insert))) view.dispatch(insert());
+    event.preventDefault();
+    return true;
+  },
+});
 
 /** Makes an editor in a place of the page. */
 export function edit(place: HTMLElement, wish: Wish): Handle {
@@ -124,6 +144,7 @@ export function edit(place: HTMLElement, wish: Wish): Handle {
           { key: "Tab", run: acceptCompletion },
         ]),
       ),
+      typedOver,
       lineNumbers(),
       history(),
       indentOnInput(),
@@ -148,7 +169,10 @@ export function edit(place: HTMLElement, wish: Wish): Handle {
     replace: (text) =>
       view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: text }, selection: { anchor: 0 } }),
     focus: () => view.focus(),
-    mark: (places) => view.dispatch(setDiagnostics(view.state, places.map((of) => found(view, of)))),
+    mark: (places) => {
+      closeCompletion(view);
+      view.dispatch(setDiagnostics(view.state, places.map((of) => found(view, of))));
+    },
     setReadOnly: (readOnly) => view.dispatch({ effects: locked.reconfigure(lock(readOnly)) }),
     destroy: () => view.destroy(),
   };

@@ -187,7 +187,7 @@ function Table({ at, page, chosen, narrow }: TableProps) {
   if (page.items.length === 0) return null;
   return (
     <div class="scroll">
-      <table class="table rows">
+      <table class="table rows living">
         <thead>
           <tr>
             {!readOnly.value && (
@@ -201,13 +201,21 @@ function Table({ at, page, chosen, narrow }: TableProps) {
               </th>
             )}
             <th scope="col">id</th>
-            {!narrow && <th scope="col">{keys.length > 0 ? keys.join(", ") : "key"}</th>}
+            {!narrow && (
+              <th scope="col" class="mono">
+                {keys.length > 0 ? keys.join(", ") : "key"}
+              </th>
+            )}
             {columns.map((path) => (
-              <th scope="col" key={path}>
+              <th scope="col" key={path} class="cell">
                 {path}
               </th>
             ))}
-            {!narrow && <th scope="col">_ts</th>}
+            {!narrow && (
+              <th scope="col" class="time">
+                _ts
+              </th>
+            )}
             {!narrow && (
               <th scope="col" class="num">
                 ttl

@@ -24,6 +24,8 @@ function Form({ again }: { again: boolean }) {
     <Dialog title={again ? "The session has ended" : "Log in to dayfly"} close={() => undefined} firm>
       <form class="stack" onSubmit={submit}>
         {again && <Note>Give the key again, and it goes on. What you were writing is still there.</Note>}
+        {/* For those who keep passwords: whose key it is. */}
+        <input type="text" autocomplete="username" value={location.host} hidden readOnly />
         <Field
           label="Account key"
           error={wrong.value ? "The server does not know this key." : null}

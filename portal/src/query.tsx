@@ -209,7 +209,8 @@ function useNames(at: Spot): Signal<string[]> {
         for (const item of items) {
           for (const [, name] of item.text.matchAll(/"([\p{L}_][\p{L}\p{N}_]*)":/gu)) found.add(name!);
         }
-        names.value = [...found].slice(0, 500).sort();
+        const system = (name: string) => Number(name.startsWith("_"));
+        names.value = [...found].slice(0, 500).sort((a, b) => system(a) - system(b) || (a < b ? -1 : 1));
       },
       () => undefined,
     );

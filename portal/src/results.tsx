@@ -205,7 +205,7 @@ function Text({ of }: { of: QueryPage }) {
 function Figures({ of }: { of: QueryPage }) {
   return (
     <div class="columns">
-      <table class="table">
+      <table class="table tight">
         <tbody>
           {Object.entries(of.metrics).map(([name, value]) => (
             <tr key={name}>

@@ -81,8 +81,8 @@ function Figures() {
       <Figure name="Size" value={bytes(sum((of) => of.live.bytes))} />
       <Figure name="Never expire" value={count(sum((of) => of.never.items))} />
       <Figure name="Expired, not purged" value={count(backlog)} warn={all.some((of) => of.isLagging)} />
-      <Figure name="Requests per second" value={count(lastSecond.value?.requests ?? 0)} />
-      <Figure name="RU per second" value={figure(lastSecond.value?.charge ?? 0)} />
+      <Figure name="Requests/s" value={count(lastSecond.value?.requests ?? 0)} />
+      <Figure name="RU/s" value={figure(lastSecond.value?.charge ?? 0)} />
     </dl>
   );
 }

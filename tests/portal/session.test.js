@@ -1,0 +1,199 @@
+/** Who may come in, what leaves the page, and what it does when the server is not there. */
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { createInterface } from "node:readline";
+import { test } from "node:test";
+
+import { admin, at, editor, go, makeContainer, open, origin, until, world, write } from "./harness.js";
+
+const OWN = Buffer.from("a key of their own, as long as keys are, and known to nobody 64!").toString("base64");
+const READ = Buffer.from("a key that only reads, as long as keys are; known to nobody 64!!").toString("base64");
+
+const here = world("--memory", "--key", OWN, "--read-only-key", READ);
+const REFUSED = [/status of 401/];
+
+async function logIn(page, key) {
+  await page.getByLabel("Account key").fill(key);
+  await page.getByRole("button", { name: "Log in" }).click();
+}
+
+test("a key that is not the public one is asked for", async (t) => {
+  const page = await open(t, here, "#/", { expects: REFUSED });
+  await logIn(page, "d3Jvbmc=");
+  await page.getByText("The server does not know this key.").waitFor();
+  await logIn(page, OWN);
+  await page.getByRole("heading", { name: "Connect" }).waitFor();
+  // It is in this tab, and in no cookie.
+  assert.deepEqual(await page.context().cookies(), []);
+  const kept = await page.evaluate(() => JSON.stringify({ ...sessionStorage }) + JSON.stringify({ ...localStorage }));
+  assert.equal(kept.includes(OWN), false);
+  assert.equal((await page.content()).includes(OWN), false);
+  await page.reload();
+  await page.getByRole("heading", { name: "Connect" }).waitFor();
+  await page.getByRole("button", { name: "Log out" }).click();
+  await page.getByLabel("Account key").waitFor();
+});
+
+test("a code in the address opens one session, and is taken out of it", async (t) => {
+  const answer = await fetch(`${origin(here.server)}/_admin/v1/session/code`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${OWN}` },
+  });
+  const { code } = await answer.json();
+  const page = await open(t, here, `#code=${code}`);
+  await page.getByRole("heading", { name: "Connect" }).waitFor();
+  assert.equal(page.url().includes(code), false);
+  const second = await open(t, here, `#code=${code}`, { expects: REFUSED });
+  await second.getByLabel("Account key").waitFor();
+});
+
+test("with the read-only key nothing that writes is there, and no writing request leaves", async (t) => {
+  const container = await makeContainer(here, { defaultTtl: 100 });
+  await container.items.create({ id: "a", pk: "x" });
+  const page = await open(t, here, "#/", { expects: [/status of 401/, /404.*\/throughput/] });
+  await logIn(page, READ);
+  await page.getByText("read only", { exact: true }).waitFor();
+  const writes = /new |delete|save|touch|set ttl|keep for ever|create|pause|run now|take back|freeze|\+1|enforce/i;
+  for (const tab of ["items", "ttl", "query", "throughput", "feed"]) {
+    await go(page, at(container, tab));
+    await page.getByRole("link", { name: { items: "Items", ttl: "Time to live", query: "Query", throughput: "Throughput", feed: "Change feed" }[tab], exact: true }).waitFor();
+    await page.locator(".list table, .ttl, .query, .throughput, .empty, .feed").first().waitFor();
+    const names = await page.getByRole("button").allInnerTexts();
+    assert.deepEqual(names.filter((name) => writes.test(name)), [], tab);
+    assert.equal(await page.locator("input[type=checkbox]").count(), 0);
+  }
+  await go(page, at(container, "items", { id: "a", pk: '["x"]' }));
+  await editor(page, "Text of the item a").click();
+  await page.keyboard.press("Control+s");
+  await page.keyboard.press("Control+k");
+  await page.getByRole("combobox", { name: "Find" }).fill("new");
+  await page.keyboard.press("Enter");
+  await page.keyboard.press("Escape");
+  const changing = page.requests.filter((request) => {
+    const reads = /\/session$|query\/explain$/.test(request.url()) || request.headers()["x-ms-documentdb-isquery"];
+    return request.method() !== "GET" && !reads;
+  });
+  assert.deepEqual(changing.map((request) => `${request.method()} ${request.url()}`), []);
+});
+
+test("a session that ends in mid-work: the key is asked for, and the text goes on", async (t) => {
+  const container = await makeContainer(here);
+  await container.items.create({ id: "a", pk: "x", n: 1 });
+  const page = await open(t, here, "#/", { expects: REFUSED });
+  await logIn(page, OWN);
+  await page.getByRole("heading", { name: "Connect" }).waitFor();
+  await go(page, at(container, "items", { id: "a", pk: '["x"]' }));
+  await editor(page, "Text of the item a").waitFor();
+  await write(page, "Text of the item a", '{"id":"a","pk":"x","n":2}');
+  const token = await page.evaluate(() => sessionStorage.getItem("dayfly.session"));
+  await fetch(`${origin(here.server)}/_admin/v1/session`, {
+    method: "DELETE",
+    headers: { authorization: `Bearer ${token}` },
+  });
+  await page.getByRole("heading", { name: "The session has ended" }).waitFor();
+  await logIn(page, OWN);
+  await page.getByRole("heading", { name: "The session has ended" }).waitFor({ state: "detached" });
+  await editor(page, "Text of the item a").getByText('"n":2').waitFor();
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByText("Saved.").waitFor();
+  assert.equal((await container.item("a", "x").read()).resource.n, 2);
+});
+
+/** A server at a port that it can have again. */
+async function serve(t, port) {
+  const flags = ["--memory", "--test-clock", "--listen", `127.0.0.1:${port}`];
+  const env = { PATH: process.env.PATH, HOME: process.env.HOME, DAYFLY_LOG: "error" };
+  const process_ = spawn(process.env.DAYFLY_BIN, flags, { stdio: ["ignore", "pipe", "inherit"], env });
+  t.after(() => process_.kill("SIGKILL"));
+  let endpoint;
+  for await (const line of createInterface({ input: process_.stdout })) {
+    endpoint ??= /AccountEndpoint=(http:[^;]+);/.exec(line)?.[1];
+    if (line === "Started") break;
+  }
+  process_.stdout.resume();
+  const stop = async () => {
+    const ended = once(process_, "exit");
+    process_.kill("SIGKILL");
+    await ended;
+  };
+  return { endpoint, stop };
+}
+
+test("the server is gone and comes back: a banner, and it goes on by itself", async (t) => {
+  const server = await serve(t, 0);
+  const own = { browser: here.browser, server };
+  const page = await open(t, own, "#/", { expects: [/ERR_|status of 401|Failed to fetch/] });
+  await page.getByRole("heading", { name: "Connect" }).waitFor();
+  await page.getByText("Load a sample").click();
+  await page.getByRole("table").waitFor();
+  await go(page, "#/");
+  await server.stop();
+  await page.getByText(/The server does not answer/).waitFor();
+  await serve(t, new URL(server.endpoint).port);
+  await page.getByText(/The server does not answer/).waitFor({ state: "detached" });
+  // In memory: it came back empty, and knows no token of before.
+  await page.getByText("Load a sample").waitFor();
+});
+
+test("429 and 503: it waits, and says so", async (t) => {
+  const container = await makeContainer(here);
+  const page = await open(t, here, "#/", { expects: [/status of (401|429|503)/] });
+  await logIn(page, OWN);
+  await page.getByRole("heading", { name: "Connect" }).waitFor();
+  for (const status of [429, 503]) {
+    let left = 1;
+    await page.route("**/items?*", (route) => {
+      if (left-- > 0) return route.fulfill({ status, body: '{"code":"x","message":"later"}', headers: { "x-ms-retry-after-ms": "900" } });
+      return route.continue();
+    });
+    await go(page, at(container, "items", { within: status }));
+    await page.getByText(new RegExp(`\\(${status}\\); trying again in 1 s`)).waitFor();
+    await page.getByText("No item").first().waitFor();
+    await page.unroute("**/items?*");
+  }
+});
+
+test("another port of localhost gets no token, and its POST is refused", async (t) => {
+  const stranger = createServer((_, answer) => {
+    answer.setHeader("content-type", "text/html");
+    answer.end("<!doctype html><title>stranger</title>");
+  });
+  await new Promise((resolve) => stranger.listen(0, "127.0.0.1", resolve));
+  t.after(() => stranger.close());
+  const context = await here.browser.newContext();
+  t.after(() => context.close());
+  const page = await context.newPage();
+  await page.goto(`http://localhost:${stranger.address().port}/`);
+  const ours = origin(here.server);
+  const told = await page.evaluate(
+    async ([ours, key]) => {
+      const body = JSON.stringify({ key });
+      const read = await fetch(`${ours}/_admin/v1/session`, { method: "POST", body }).then(
+        (answer) => answer.text(),
+        () => "refused",
+      );
+      const simple = { method: "POST", mode: "no-cors", body };
+      const opaque = await fetch(`${ours}/_admin/v1/session`, simple).then(({ type }) => type, () => "refused");
+      const page = await fetch(`${ours}/_explorer/`).then((answer) => answer.text(), () => "refused");
+      return { read, opaque, page };
+    },
+    [ours, OWN],
+  );
+  assert.equal(told.read, "refused");
+  assert.equal(told.page, "refused");
+  const answer = await fetch(`${ours}/_admin/v1/session`, {
+    method: "POST",
+    headers: { origin: `http://localhost:${stranger.address().port}` },
+    body: JSON.stringify({ key: OWN }),
+  });
+  assert.equal(answer.status, 403);
+});
+
+test("without scripts from others, and without brotli, it is the same page", async (t) => {
+  const page = await open(t, here, "#/", { expects: REFUSED, extraHTTPHeaders: { "accept-encoding": "identity" } });
+  await page.getByLabel("Account key").waitFor();
+  const server = await admin(here.server, "server");
+  assert.equal(server.wellKnownKey, false);
+});
