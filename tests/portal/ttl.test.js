@@ -141,6 +141,49 @@ test("what another default would do is what it then does", async (t) => {
   await history.getByText(String(expired.items), { exact: true }).waitFor();
 });
 
+/** Numbers that only look random, the same each time. */
+function lcg(seed) {
+  let state = seed;
+  return (below) => {
+    state = (state * 1103515245 + 12345) % 2147483648;
+    return Math.floor((state / 2147483648) * below);
+  };
+}
+
+test("in 200 random containers, what would expire is what is gone", async (t) => {
+  const random = lcg(22);
+  const page = await open(t, here);
+  const { server } = here;
+  for (let round = 0; round < 200; round++) {
+    const defaultTtl = [undefined, -1, 1 + random(300)][random(3)];
+    const container = await makeContainer(here, { defaultTtl });
+    const body = Array.from({ length: 1 + random(12) }, (_, n) => {
+      const ttl = [undefined, -1, 1 + random(300), 1 + random(300)][random(4)];
+      return { operationType: "Create", resourceBody: { id: `${n}`, pk: "x", ...(ttl ? { ttl } : {}) } };
+    });
+    await container.items.batch(body.slice(0, 6), "x");
+    await server.advance(random(100));
+    if (body.length > 6) await container.items.batch(body.slice(6), "x");
+    await server.advance(random(100));
+    const ids = async () => (await container.items.readAll().fetchAll()).resources.length;
+    const before = await ids();
+    const next = ["off", "none", "on"][random(3)];
+    const seconds = 1 + random(200);
+    await go(page, at(container, "ttl"));
+    await page.getByRole("heading", { name: container.id, exact: true }).waitFor();
+    await choose(page, next, seconds);
+    const wanted = next === "on" ? seconds : next === "off" ? "off" : -1;
+    if (wanted === (defaultTtl ?? "off")) continue;
+    const { expired } = await admin(server, `containers/shop/${container.id}/ttl/whatif?defaultTtl=${wanted}`);
+    const cell = page.locator('tr[data-when="at once"] td').first();
+    await page.getByText(/^With this default/).waitFor();
+    await cell.getByText(String(expired.items), { exact: true }).waitFor();
+    await saveButton(page).click();
+    await page.getByText(/^As it is/).waitFor();
+    assert.equal(before - (await ids()), expired.items, `round ${round}`);
+  }
+});
+
 test("the purge is paused, resumed and run", async (t) => {
   const container = await makeContainer(here, { defaultTtl: 10 });
   await container.items.create({ id: "a", pk: "x" });

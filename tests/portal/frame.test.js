@@ -1,0 +1,163 @@
+/** The frame: making and removing, the clock, finding, and how much it all weighs. */
+import assert from "node:assert/strict";
+import http from "node:http";
+import { test } from "node:test";
+
+import { admin, at, go, makeContainer, open, origin, until, world } from "./harness.js";
+
+const here = world();
+
+test("a container is made, and removed by those who type its name", async (t) => {
+  const page = await open(t, here);
+  await page.getByRole("button", { name: "New database", exact: true }).click();
+  await page.getByRole("dialog").getByLabel("Name").fill("müller & söhne");
+  await page.getByRole("dialog").getByRole("button", { name: "Create" }).click();
+  await page.getByRole("heading", { name: "müller & söhne" }).waitFor();
+  await page.getByRole("button", { name: "New container" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Name").fill("carts %2F");
+  await dialog.getByLabel("Partition key").fill("/tenant, /user");
+  await dialog.getByRole("radio", { name: /^On/ }).check();
+  await dialog.getByRole("textbox", { name: "Time to live" }).fill("7");
+  await dialog.getByLabel("Unit").selectOption("days");
+  await dialog.getByRole("button", { name: "Create" }).click();
+  await page.getByRole("heading", { name: "carts %2F" }).waitFor();
+  const container = here.client.database("müller & söhne").container("carts %2F");
+  const { resource } = await container.read();
+  assert.equal(resource.defaultTtl, 7 * 86400);
+  assert.deepEqual(resource.partitionKey.paths, ["/tenant", "/user"]);
+  await page.locator(".tree").getByText("7 d", { exact: true }).waitFor();
+  await page.getByRole("link", { name: "Time to live" }).click();
+  await page.locator(".would").waitFor();
+
+  await page.getByRole("button", { name: "Delete the container" }).click();
+  const sure = page.getByRole("dialog").getByRole("button", { name: "Delete the container" });
+  await page.getByRole("dialog").getByRole("textbox").fill("carts");
+  assert.equal(await sure.isDisabled(), true);
+  await page.getByRole("dialog").getByRole("textbox").fill("carts %2F");
+  await sure.click();
+  await page.getByText("It has no containers yet.").waitFor();
+  await page.getByRole("button", { name: "Delete", exact: true }).click();
+  await page.getByRole("dialog").getByRole("textbox").fill("müller & söhne");
+  await page.getByRole("dialog").getByRole("button", { name: "Delete the database" }).click();
+  await page.getByText("Load a sample").waitFor();
+});
+
+test("the clock is frozen and moved, and every figure follows", async (t) => {
+  const container = await makeContainer(here, { defaultTtl: 3600 });
+  await container.items.create({ id: "a", pk: "x" });
+  const page = await open(t, here, at(container, "ttl"));
+  const live = page.locator(".figures > div", { hasText: "Live items" }).locator("dd");
+  await live.getByText("1", { exact: true }).waitFor();
+  await page.locator(".clock > button").click();
+  await page.getByRole("button", { name: "Let it run" }).click();
+  await page.getByRole("button", { name: "Freeze" }).click();
+  await page.getByRole("button", { name: "Let it run" }).waitFor();
+  const before = await here.server.now();
+  await page.getByRole("button", { name: "+1 min" }).click();
+  await until(async () => (await here.server.now()) === before + 60);
+  const shown = new Date((before + 60) * 1000).toISOString().slice(11, 19);
+  await page.locator(".clock > button").getByText(shown).waitFor();
+  await page.getByRole("button", { name: "+1 h" }).click();
+  await live.getByText("0", { exact: true }).waitFor();
+  await page.locator('tr[data-when="never"]').waitFor();
+  await page.locator(".tree .leaf .num").filter({ hasText: /^0$/ }).first().waitFor();
+  await page.keyboard.press("Escape");
+});
+
+test("Ctrl-K finds containers and what can be done, by keyboard alone", async (t) => {
+  const container = await makeContainer(here, { id: "needle-42" });
+  const page = await open(t, here);
+  await page.locator(".tree").getByText("needle-42").waitFor();
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type("needle");
+  await page.getByRole("option", { name: /needle-42/ }).waitFor();
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: container.id }).waitFor();
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type("time to");
+  await page.keyboard.press("Enter");
+  await page.locator(".would").waitFor();
+  await page.goBack();
+  await page.getByText("No items are alive here.").waitFor();
+});
+
+test("many containers: the tree stays short, and finds them", async (t) => {
+  const { database } = await here.client.databases.create({ id: "many" });
+  for (let n = 0; n < 80; n++) await database.containers.create({ id: `c-${n}`, partitionKey: "/pk" });
+  const page = await open(t, here);
+  await page.getByText(/more: type to filter/).waitFor();
+  assert.ok((await page.locator(".tree li").count()) <= 60);
+  await page.getByLabel("Filter the tree").fill("c-77");
+  await page.getByRole("link", { name: /c-77/ }).click();
+  await page.getByRole("heading", { name: "c-77" }).waitFor();
+});
+
+/** How many bytes an address has on the way, in brotli. */
+function weight(url) {
+  return new Promise((resolve, reject) => {
+    http
+      .get(url, { headers: { "accept-encoding": "br" } }, (answer) => {
+        let bytes = 0;
+        answer.on("data", (chunk) => (bytes += chunk.length));
+        answer.on("end", () => resolve({ bytes, headers: answer.headers, status: answer.statusCode }));
+      })
+      .on("error", reject);
+  });
+}
+
+test("first paint is 40 kB at most, all is 200 kB, and what has a hash stays", async (t) => {
+  if (process.env.PORTAL_BUILD) return;
+  const container = await makeContainer(here, { throughput: 400 });
+  const page = await open(t, here, "#/d/nothing", { expects: [/404.*throughput/] });
+  await page.getByText("There is no database of this name any more.").waitFor();
+  const files = () => {
+    const urls = page.requests.map((request) => request.url()).filter((url) => url.includes("/_explorer/"));
+    return [...new Set(urls.map((url) => url.replace(/#.*/, "")))];
+  };
+  const sum = async (urls) => {
+    let bytes = 0;
+    for (const url of urls) {
+      const told = await weight(url);
+      assert.equal(told.status, 200, url);
+      assert.equal(told.headers["content-encoding"], "br", url);
+      const kept = url.endsWith("/") ? "no-cache" : "public, max-age=31536000, immutable";
+      assert.equal(told.headers["cache-control"], kept, url);
+      bytes += told.bytes;
+    }
+    return bytes;
+  };
+  const first = await sum(files());
+  assert.ok(first <= 40_000, `${first} bytes`);
+  for (const tab of ["items", "query", "ttl", "throughput", "feed"]) {
+    await go(page, at(container, tab));
+    await page.locator(".list, .query .cm-content, .would, .throughput, .container > .empty, .feed").first().waitFor();
+  }
+  await go(page, "#/requests");
+  await page.locator("table.log").waitFor();
+  await go(page, "#/");
+  await page.locator(".chart").first().waitFor();
+  const all = await sum(files());
+  assert.ok(all <= 200_000, `${all} bytes`);
+});
+
+test("a foreign host is refused on every route, and a browser at / comes here", async () => {
+  const { port } = new URL(origin(here.server));
+  const ask = (path, headers) =>
+    new Promise((resolve, reject) => {
+      http
+        .get({ host: "127.0.0.1", port, path, headers }, (answer) => {
+          answer.resume();
+          answer.on("end", () => resolve(answer));
+        })
+        .on("error", reject);
+    });
+  for (const path of ["/", "/_explorer/", "/_explorer/index.html", "/dbs", "/_admin/v1/server", "/_admin/v1/session"]) {
+    assert.equal((await ask(path, { host: `evil.example:${port}` })).statusCode, 421, path);
+  }
+  const browser = await ask("/", { host: `localhost:${port}`, accept: "text/html,application/xhtml+xml,*/*;q=0.8" });
+  assert.equal(browser.headers.location, "/_explorer/");
+  const page = await ask("/_explorer/index.html", { host: `localhost:${port}` });
+  assert.equal(page.statusCode, 200);
+  assert.equal((await admin(here.server, "server")).clock.canMove, true);
+});
