@@ -1,4 +1,22 @@
 // Made by `cargo xtask portal`.
 &[
+    ("app-7W33SPRM.css", include_bytes!("app-7W33SPRM.css.br").as_slice()),
+    ("app-LQ7ST3II.js", include_bytes!("app-LQ7ST3II.js.br").as_slice()),
+    ("chart-I6HLC4P5.js", include_bytes!("chart-I6HLC4P5.js.br").as_slice()),
+    ("chunk-4T6WHH4E.js", include_bytes!("chunk-4T6WHH4E.js.br").as_slice()),
+    ("chunk-BGR7MZDG.js", include_bytes!("chunk-BGR7MZDG.js.br").as_slice()),
+    ("chunk-CPDQBR67.js", include_bytes!("chunk-CPDQBR67.js.br").as_slice()),
+    ("chunk-DWL2FF2B.js", include_bytes!("chunk-DWL2FF2B.js.br").as_slice()),
+    ("chunk-HH5OMUAZ.js", include_bytes!("chunk-HH5OMUAZ.js.br").as_slice()),
+    ("chunk-I3GRMXGT.js", include_bytes!("chunk-I3GRMXGT.js.br").as_slice()),
+    ("chunk-TZBRUIFJ.js", include_bytes!("chunk-TZBRUIFJ.js.br").as_slice()),
+    ("editor-6VCNCGDH.js", include_bytes!("editor-6VCNCGDH.js.br").as_slice()),
+    ("feed-XXMVV375.js", include_bytes!("feed-XXMVV375.js.br").as_slice()),
+    ("icon-77b3edee.svg", include_bytes!("icon-77b3edee.svg.br").as_slice()),
     ("index.html", include_bytes!("index.html.br").as_slice()),
+    ("items-UZKBOLIH.js", include_bytes!("items-UZKBOLIH.js.br").as_slice()),
+    ("query-RW2UZ3L5.js", include_bytes!("query-RW2UZ3L5.js.br").as_slice()),
+    ("requests-KZUB4CMT.js", include_bytes!("requests-KZUB4CMT.js.br").as_slice()),
+    ("throughput-X67KIENK.js", include_bytes!("throughput-X67KIENK.js.br").as_slice()),
+    ("ttl-TQY5RQB6.js", include_bytes!("ttl-TQY5RQB6.js.br").as_slice()),
 ]
