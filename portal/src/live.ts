@@ -157,6 +157,10 @@ export function follow(): void {
   effect(() => {
     if (epoch.value > 0) quietly(reload);
   });
+  // It may be another server that came back.
+  effect(() => {
+    if (returns.value > 0) quietly(refresh);
+  });
 }
 
 function quietly(what: () => Promise<void>): void {

@@ -198,3 +198,23 @@ test("the change feed shows what is written as it is written", async (t) => {
   await page.getByRole("button", { name: "From the beginning" }).click();
   await until(async () => (await row.count()) === 1);
 });
+
+test("every version and end: what was deleted, and what has expired, once", async (t) => {
+  const container = await makeContainer(here, { defaultTtl: -1 });
+  const page = await open(t, here, at(container, "feed"));
+  await page.getByRole("button", { name: "Every version and end" }).click();
+  await until(() => page.requests.some((request) => request.headers()["a-im"] === "Full-Fidelity Feed"));
+  await page.getByText("Waiting for a write…").waitFor();
+  await until(async () => {
+    const answered = page.requests.filter((request) => request.headers()["a-im"] === "Full-Fidelity Feed");
+    return (await answered[0].response())?.status() === 304;
+  });
+  await container.items.create({ id: "a", pk: "x", ttl: 30 });
+  await container.items.create({ id: "b", pk: "x" });
+  await container.item("b", "x").delete();
+  await here.server.advance(31);
+  const what = (id) => page.locator(`tr[data-id="${id}"] .badge`).allInnerTexts();
+  await until(async () => (await what("a")).join() === "expired,create");
+  await until(async () => (await what("b")).join() === "delete,create");
+  assert.equal(await page.locator("tbody tr").count(), 4);
+});
