@@ -1,7 +1,7 @@
 // Ctrl-K: finds containers and what can be done.
 
 import { signal, useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { containers, databases, moveClock } from "./live";
 import { creation } from "./creation";
 import { go, spot, TABS } from "./place";
@@ -97,7 +97,8 @@ export function Palette() {
   const text = useSignal("");
   const chosen = useSignal(0);
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  // At once: people type on.
+  useLayoutEffect(() => {
     dialog.current?.showModal();
     dialog.current?.querySelector<HTMLElement>("[data-focus]")?.focus();
   }, []);

@@ -7,7 +7,7 @@ import { creation } from "./creation";
 import { loadSample } from "./sample";
 import { go } from "./place";
 import { admin, readOnly, server, type Server } from "./session";
-import { askFor } from "./api";
+import { ask } from "./api";
 import { Snippets } from "./snippets";
 import { Button, copy, Empty, Failure, lazy, useAsked, useTask } from "./ui";
 import { bytes, count, duration, figure, moment } from "./words";
@@ -111,12 +111,15 @@ const EVERY = 5;
 /** What happened in the last quarter of an hour. */
 function Activity() {
   const turn = Math.floor(beat.value / EVERY);
-  const asked = useAsked<Series>(
-    (abort) => askFor<Series>(`${admin}series`, { abort }),
+  const asked = useAsked<Series | null>(
+    async (abort) => {
+      const answer = await ask(`${admin}series`, { abort, takes: [404] });
+      return answer.status === 404 ? null : (JSON.parse(answer.text) as Series);
+    },
     [turn, epoch.value],
   );
   const of = asked.value.value;
-  if (!of) return asked.error.value ? <Failure of={asked.error.value} /> : <div class="charts" />;
+  if (!of) return asked.error.value ? <Failure of={asked.error.value} /> : asked.busy.value ? <div class="charts" /> : null;
   const charts = [
     { name: "Requests and errors per second", lines: [of.requests, of.errors], names: ["requests", "errors"], kinds: ["main", "bad"] },
     { name: "Charge, RU per second", lines: [of.charge], names: ["RU"], kinds: ["main"] },

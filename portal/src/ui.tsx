@@ -2,7 +2,7 @@
 
 import { signal, useSignal } from "@preact/signals";
 import type { ComponentChildren, ComponentType, JSX } from "preact";
-import { useEffect, useId, useRef } from "preact/hooks";
+import { useEffect, useId, useLayoutEffect, useRef } from "preact/hooks";
 import { sentence } from "./api";
 import { beat, second } from "./clock";
 import { duration, moment } from "./words";
@@ -143,7 +143,8 @@ interface DialogProps {
 export function Dialog({ title, close, wide, firm, children }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
-  useEffect(() => {
+  // At once, so that what is typed right after goes in.
+  useLayoutEffect(() => {
     const before = document.activeElement;
     const shown = dialog.current;
     if (shown && !shown.open) shown.showModal();

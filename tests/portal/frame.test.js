@@ -136,7 +136,7 @@ test("first paint is 40 kB at most, all is 200 kB, and what has a hash stays", a
   await go(page, "#/requests");
   await page.locator("table.log").waitFor();
   await go(page, "#/");
-  await page.locator(".charts").waitFor();
+  await page.locator(".connect").waitFor();
   const all = await sum(files());
   assert.ok(all <= 200_000, `${all} bytes`);
 });
