@@ -19,7 +19,8 @@ const HERE: &str = "tests/sdk/suite";
 /// The groups, and the marks of their tests.
 const EMULATOR: &str = "cosmosEmulator";
 const LONG: &str = "cosmosLong and cosmosQuery";
-const MARKS: &str = "cosmosEmulator or cosmosLong or cosmosQuery";
+const SPLIT: &str = "cosmosSplit";
+const MARKS: &str = "cosmosEmulator or cosmosLong or cosmosQuery or cosmosSplit";
 
 /// For one test, in seconds.
 const TEST_LIMIT: u32 = 90;
@@ -98,7 +99,7 @@ impl Suite for Python {
     }
 
     fn groups(&self) -> &'static [&'static str] {
-        &[EMULATOR, LONG]
+        &[EMULATOR, LONG, SPLIT]
     }
 
     /// The files that have one of the marks.
@@ -169,10 +170,10 @@ fn read_note(line: &Value) -> Case {
     let text = |name: &str| line.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
     let outcome = text("outcome");
     let marks = line.get("marks").and_then(Value::as_array);
-    let emulator = marks.is_some_and(|marks| marks.iter().any(|mark| mark == EMULATOR));
+    let has = |wanted: &str| marks.is_some_and(|marks| marks.iter().any(|mark| mark == wanted));
     Case {
         name: text("test"),
-        group: if emulator { EMULATOR } else { LONG },
+        group: [EMULATOR, SPLIT].into_iter().find(|group| has(group)).unwrap_or(LONG),
         outcome: match outcome.as_str() {
             "passed" => Outcome::Passed,
             "skipped" => Outcome::Skipped,
@@ -196,7 +197,8 @@ mod tests {
 {"test": "a", "outcome": "passed", "seconds": 1.5, "marks": ["cosmosEmulator"]}
 {"test": "b", "outcome": "skipped", "error": "why", "marks": ["cosmosLong"]}
 {"test": "c", "outcome": "started", "marks": ["cosmosQuery"]}
-{"test": "d", "outcome": "collected", "error": "never", "marks": ["cosmosQuery"]}"#;
+{"test": "d", "outcome": "collected", "error": "never", "marks": ["cosmosQuery"]}
+{"test": "e", "outcome": "passed", "marks": ["cosmosSplit"]}"#;
         let cases = suite.read("file", "", notes);
         let told: Vec<_> =
             cases.iter().map(|case| (case.group, case.outcome, case.error.as_str())).collect();
@@ -207,6 +209,7 @@ mod tests {
                 (LONG, Outcome::Skipped, "why"),
                 (LONG, Outcome::Failed, "it did not end"),
                 (LONG, Outcome::Failed, "never"),
+                (SPLIT, Outcome::Passed, ""),
             ]
         );
     }

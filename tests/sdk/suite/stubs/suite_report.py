@@ -9,7 +9,7 @@ import json
 import os
 import re
 
-MARKS = ("cosmosEmulator", "cosmosLong", "cosmosQuery")
+MARKS = ("cosmosEmulator", "cosmosLong", "cosmosQuery", "cosmosSplit")
 LONGEST_ERROR = 2000
 
 # Some tests are named after containers that have another name in each run.
