@@ -127,9 +127,6 @@ impl Kind {
             | Operation::WhatIfTtl { .. }
             | Operation::ExplainTtl { .. }
             | Operation::SplitRanges { .. }
-            | Operation::ReadThroughput { .. }
-            | Operation::SwitchThroughput { .. }
-            | Operation::ShareThroughput { .. }
             | Operation::ReadClock
             | Operation::MoveClock { .. }
             | Operation::Reset

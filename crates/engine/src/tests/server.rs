@@ -382,6 +382,14 @@ impl Server {
         opened.container.buckets().position(|bucket| bucket == spot.bucket).unwrap()
     }
 
+    /// Which of the container's ranges has it.
+    pub(super) fn range_of(&self, key: &str) -> usize {
+        let opened = self.engine().shared.enter(&at(), ErrorKind::NotFound).unwrap();
+        let epk = opened.container.epk(&self.setup.partition_key(key));
+        let mut ranges = opened.container.ranges.iter();
+        ranges.rposition(|range| range.min.0 <= epk.0).unwrap()
+    }
+
     pub(super) fn now(&self) -> Timestamp {
         self.engine().run(Operation::ReadTime).wait().now.unwrap()
     }

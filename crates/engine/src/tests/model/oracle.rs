@@ -162,8 +162,10 @@ impl Oracle {
     }
 
     /// What is alive, range by range, in the order in which it was made.
-    pub(super) fn list(&self) -> Vec<String> {
-        let mut alive: Vec<_> = self.all_alive().map(|item| (item.slice, made(item))).collect();
+    pub(super) fn list(&self, range_of: impl Fn(&str) -> usize) -> Vec<String> {
+        let alive = self.items.iter().filter(|(_, item)| !item.dead);
+        let mut alive: Vec<_> =
+            alive.map(|(place, item)| (range_of(place.key), made(item))).collect();
         alive.sort();
         alive.into_iter().map(|(_, (_, text))| text).collect()
     }

@@ -29,6 +29,9 @@ use crate::tests::server::{Purge, Server, Setup, TENANT, Ticket, at, text};
 
 const UNIQUE: &[&str] = &["/email"];
 
+/// No more ranges than this.
+const RANGES: usize = 9;
+
 macro_rules! same {
     ($seen:expr, $expected:expr, $($what:tt)*) => {
         match (&$seen, &$expected) {
@@ -135,6 +138,7 @@ impl Play {
                 Ok(())
             }
             Step::Default(default) => self.change_default(*default),
+            Step::Split(pick) => self.split(*pick),
             Step::Purge(meanwhile) => self.purge(Purge::AllAtOnce, meanwhile.as_ref()),
             Step::Turns(meanwhile) => {
                 // The background looks at a clock that no group holds back.
@@ -337,6 +341,20 @@ impl Play {
         Ok(())
     }
 
+    /// A division of a range is a change of the container that leaves its definition.
+    fn split(&mut self, pick: usize) -> Outcome {
+        let ranges = self.server.engine().ranges_of(&at()).unwrap();
+        if self.change.is_some() || ranges.len() >= RANGES {
+            return Ok(());
+        }
+        let division = operation::Division::Range(ranges[pick % ranges.len()].to_string());
+        let submitted = self.server.submitted();
+        let mut ticket = self.server.hand_in(Operation::SplitRanges { at: at(), division });
+        self.await_change(submitted, &mut ticket)?;
+        self.change = Some(Change { definition: self.definition, ticket, seen: 0 });
+        Ok(())
+    }
+
     /// Waits until the next commit of a change is handed in.
     fn await_change(&mut self, submitted: u64, ticket: &mut Ticket) -> Outcome {
         let mut early = None;
@@ -512,7 +530,7 @@ impl Play {
                 break;
             }
         }
-        same!(listed, self.oracle.list(), "the list");
+        same!(listed, self.oracle.list(|key| self.server.range_of(key)), "the list");
         Ok(())
     }
 

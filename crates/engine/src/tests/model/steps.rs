@@ -113,6 +113,8 @@ pub(super) enum Step {
     Wall(i64),
     /// A change of the default is handed in.
     Default(Default),
+    /// The division of a range is handed in, the one that this falls on.
+    Split(usize),
     /// Everything dead goes; with a write that is handed in meanwhile.
     Purge(Option<Write>),
     /// The same, but it is the background that does it.
@@ -155,6 +157,7 @@ impl fmt::Display for Step {
             Step::Wall(seconds) => write!(f, "the wall clock moves by {seconds} s"),
             Step::Default(None) => write!(f, "hand in: no default"),
             Step::Default(Some(default)) => write!(f, "hand in: default {default}"),
+            Step::Split(pick) => write!(f, "hand in: range {pick} is divided"),
             Step::Purge(None) => write!(f, "purge"),
             Step::Purge(Some(write)) => write!(f, "purge, and meanwhile: {write}"),
             Step::Turns(None) => write!(f, "turns of the background purge"),
@@ -227,7 +230,8 @@ impl Random {
                 let seconds = 1 + self.below(7).cast_signed();
                 Step::Default(self.pick(&[None, Some(-1), Some(seconds), Some(seconds)]))
             }
-            84..86 => Step::Purge(None),
+            84 => Step::Purge(None),
+            85 => Step::Split(usize::try_from(self.below(8)).unwrap()),
             86..88 => Step::Purge(Some(self.write(mark))),
             88..90 => Step::Turns(None),
             90..93 => Step::Turns(Some(self.write(mark))),
