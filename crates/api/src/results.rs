@@ -5,15 +5,21 @@
 //! where the item would: .NET shows it to the user. An operation that failed because
 //! another did has none.
 
+use std::io::Write as _;
+
 use bytes::Bytes;
 use dayfly_engine::reply::{Pieces, Reply, Success};
 use dayfly_model::{Error, ErrorKind};
 
 use crate::hybrid_row::{self, RESULT, Row, RowValue};
 
+/// What a result has around its item, roughly.
+const RESULT_BYTES: usize = 128;
+
 /// The results as an array of JSON.
 pub(crate) fn text(results: &[Reply]) -> Pieces {
-    let mut body = Vec::new();
+    let items = results.iter().flat_map(|result| &result.outcome).map(|done| done.body.len());
+    let mut body = Vec::with_capacity(items.sum::<usize>() + results.len() * RESULT_BYTES);
     for result in results {
         body.push(if body.is_empty() { b'[' } else { b',' });
         write(&mut body, result);
@@ -23,28 +29,33 @@ pub(crate) fn text(results: &[Reply]) -> Pieces {
 }
 
 fn write(body: &mut Vec<u8>, result: &Reply) {
+    let mut put = |part: std::fmt::Arguments<'_>| {
+        // Memory takes whatever is written.
+        let _ = body.write_fmt(part);
+    };
     match &result.outcome {
         Ok(done) => {
-            body.extend(format!("{{\"statusCode\":{}", done.status).bytes());
+            put(format_args!("{{\"statusCode\":{}", done.status));
             if let Some(etag) = &done.etag {
-                body.extend(format!(",\"eTag\":{}", serde_json::json!(etag)).bytes());
+                put(format_args!(",\"eTag\":{}", serde_json::json!(etag)));
             }
             if !done.body.is_empty() {
-                body.extend(b",\"resourceBody\":");
+                body.extend_from_slice(b",\"resourceBody\":");
                 body.extend_from_slice(&done.body.first);
                 body.extend_from_slice(&done.body.second);
             }
         }
         Err(error) => {
             let wire = error.kind.wire();
-            body.extend(format!("{{\"statusCode\":{}", wire.status).bytes());
+            put(format_args!("{{\"statusCode\":{}", wire.status));
             if wire.substatus != 0 {
-                body.extend(format!(",\"subStatusCode\":{}", wire.substatus).bytes());
+                put(format_args!(",\"subStatusCode\":{}", wire.substatus));
             }
-            body.extend(format!(",\"message\":{}", serde_json::json!(error.message)).bytes());
+            put(format_args!(",\"message\":{}", serde_json::json!(error.message)));
         }
     }
-    body.extend(format!(",\"requestCharge\":{}}}", charge(result)).bytes());
+    // Memory takes whatever is written.
+    let _ = write!(body, ",\"requestCharge\":{}}}", charge(result));
 }
 
 /// The results as binary rows.

@@ -176,6 +176,8 @@ pub struct Batch {
     pub(crate) writes: Vec<(Vec<u8>, Option<Bytes>)>,
     /// What to count, in rows that are [tallies](crate::tally).
     pub(crate) additions: Vec<(Vec<u8>, Addition)>,
+    /// Which of them the next one may be the same as.
+    next_addition: usize,
     /// The head's new state.
     pub(crate) state: Option<Bytes>,
 }
@@ -193,8 +195,22 @@ impl Batch {
 
     /// Counts a change in a cell of the [tally](crate::tally) under `key`. Such a
     /// key is never put or deleted.
+    ///
+    /// What comes is added up where it can be: the items of a batch count in the same rows,
+    /// one after the other. What goes is not, since it must not go before it came.
     pub fn add(&mut self, key: Vec<u8>, cell: u8, change: Change) {
+        let next = if self.next_addition < self.additions.len() { self.next_addition } else { 0 };
+        self.next_addition = next + 1;
+        if let Some((known, Addition { cell: of, change: Change::More(sum) })) =
+            self.additions.get_mut(next)
+            && let Change::More(count) = change
+            && (*of, &*known) == (cell, &key)
+        {
+            *sum = sum.plus(count);
+            return;
+        }
         self.additions.push((key, Addition { cell, change }));
+        self.next_addition = self.additions.len();
     }
 
     /// The tallies that were added to, as if there had been none before.

@@ -224,8 +224,11 @@ impl<R: Rows> Group<R> {
         }
         let (generation, load) = (self.overlay.generation, &mut self.load);
         let is_long = batch.writes.len() >= SORTED_ROWS_MIN;
-        let rows = batch.writes.into_iter().map(|(key, value)| {
-            records.written(fingerprint(bucket, &key), generation);
+        let written = batch.writes.iter().map(|(key, _)| fingerprint(bucket, key));
+        let written: Vec<u64> = written.collect();
+        records.slots.approach(&written);
+        let rows = batch.writes.into_iter().zip(written).map(|((key, value), fingerprint)| {
+            records.written(fingerprint, generation);
             load.add_row(key.len() + value.as_ref().map_or(0, Bytes::len));
             (physical(bucket, &key), value)
         });

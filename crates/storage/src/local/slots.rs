@@ -70,6 +70,13 @@ impl Slots {
         self.0.find(fingerprint).map_or(0, |slot| slot.load(Ordering::Acquire) >> 1)
     }
 
+    /// Brings the slots of many keys near, before they are marked: each is a wait for memory,
+    /// and they wait together.
+    pub(super) fn approach(&self, fingerprints: &[u64]) {
+        let slots = fingerprints.iter().filter_map(|key| self.0.find(*key));
+        std::hint::black_box(slots.fold(0, |all, slot| all | slot.load(Ordering::Relaxed)));
+    }
+
     /// Says that `generation` writes the key. Returns whether a record of the slot
     /// was cached.
     pub(super) fn mark(&self, fingerprint: u64, generation: u64) -> bool {
