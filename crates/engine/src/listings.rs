@@ -79,10 +79,10 @@ impl ListedNumbers {
 
 /// The lists that are kept.
 #[derive(Default)]
-pub(crate) struct Listings(Mutex<Kept>);
+pub(crate) struct Listings(Mutex<KeptLists>);
 
 #[derive(Default)]
-struct Kept {
+struct KeptLists {
     /// Those that were asked for last stand last.
     all: Vec<Listing>,
     weight: usize,
@@ -128,12 +128,12 @@ impl Listings {
         Ok(Some((numbers, rows)))
     }
 
-    fn with<T>(&self, look: impl FnOnce(&mut Kept) -> T) -> T {
+    fn with<T>(&self, look: impl FnOnce(&mut KeptLists) -> T) -> T {
         look(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-impl Kept {
+impl KeptLists {
     fn find(&mut self, of: &Listed) -> Option<Listing> {
         let place = self.all.iter().rposition(|listing| listing.of == *of)?;
         let listing = self.all.remove(place);
@@ -205,14 +205,14 @@ mod tests {
         Listed { bucket: keys::bucket(7, 0), epoch: 1, entry_range, scope: Scope::Whole }
     }
 
-    fn put(kept: &mut Kept, path: u64, count: usize, lsn: u64) {
+    fn put(kept: &mut KeptLists, path: u64, count: usize, lsn: u64) {
         let numbers = ListedNumbers::new((0..count as u64).collect());
         kept.put(Listing { of: of(path), numbers, lsn });
     }
 
     #[test]
     fn what_was_not_asked_for_longest_goes_first() {
-        let mut kept = Kept::default();
+        let mut kept = KeptLists::default();
         for path in 0..8 {
             put(&mut kept, path, NUMBERS_MAX / 8, 1);
         }
@@ -229,7 +229,7 @@ mod tests {
 
     #[test]
     fn of_two_the_one_stays_that_knows_more() {
-        let mut kept = Kept::default();
+        let mut kept = KeptLists::default();
         for (count, lsn) in [(5, 3), (6, 2), (7, 4)] {
             put(&mut kept, 1, count, lsn);
         }

@@ -61,7 +61,7 @@ use self::laps::Laps;
 pub(crate) use self::plan::plan;
 use self::reach::Reach;
 use self::said::Said;
-use self::token::{Position, Seals, Token};
+use self::token::{Position, Seals, Token, bad_token};
 use crate::operation::{AdviceForm, QueryItems};
 use crate::pages;
 use crate::reply::{IndexAdvice, QueryFigures, Reply, Success};
@@ -155,6 +155,9 @@ fn run(shared: &Shared, opened: &Opened, asked: &QueryItems, steps: &Steps<'_>) 
     check_needs(shared, opened, asked, &program)?;
     let Reach { segments, partitions, key, .. } = reach;
     let (resume, at) = if let Some(Token { resume, at, .. }) = start.transpose()? {
+        if resume.after.is_some() && program.style() == Style::Stream {
+            return Err(bad_token());
+        }
         (Some(resume), at)
     } else {
         let boundary = request.boundary.as_ref();
