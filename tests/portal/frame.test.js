@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import http from "node:http";
 import { test } from "node:test";
 
-import { admin, at, go, makeContainer, open, origin, until, world } from "./harness.js";
+import { admin, at, go, makeContainer, nodes, open, origin, until, world } from "./harness.js";
 
 const here = world();
 
@@ -85,7 +85,26 @@ test("Ctrl-K finds containers and what can be done, by keyboard alone", async (t
 test("many containers: the tree stays short, and finds them", async (t) => {
   const { database } = await here.client.databases.create({ id: "many" });
   for (let n = 0; n < 80; n++) await database.containers.create({ id: `c-${n}`, partitionKey: "/pk" });
-  const page = await open(t, here);
+  const { container } = await database.containers.createIfNotExists({ id: "c-0" });
+  const fields = Object.fromEntries(Array.from({ length: 60 }, (_, n) => [`field${n}`, { n }]));
+  const operations = Array.from({ length: 60 }, (_, n) => ({
+    operationType: "Create",
+    resourceBody: { id: `i${n}`, pk: "x", ...fields, ttl: 5 },
+  }));
+  await container.items.batch(operations, "x");
+  const page = await open(t, here, "#/c/many/c-0/items");
+  await page.evaluate(() => {
+    const fields = JSON.stringify(["field0", "field1", "field2", "field3", "field4", "field5"]);
+    localStorage.setItem("dayfly.columns.many/c-0", fields);
+  });
+  await page.reload();
+  await page.locator("tbody tr").nth(39).waitFor();
+  const widest = await nodes(page);
+  assert.ok(widest <= 2000, `${widest} nodes`);
+  await page.locator("tbody a").first().click();
+  await page.locator(".pane .cm-content").waitFor();
+  const split = await nodes(page);
+  assert.ok(split <= 2000, `${split} nodes`);
   await page.getByText(/more: type to filter/).waitFor();
   assert.ok((await page.locator(".tree li").count()) <= 60);
   await page.getByLabel("Filter the tree").fill("c-77");

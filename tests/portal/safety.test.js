@@ -225,5 +225,24 @@ for (const [name, options] of [
     await page.keyboard.press("Control+k");
     await page.getByRole("combobox", { name: "Find" }).waitFor();
     assert.deepEqual(await page.evaluate(faults), [], "palette");
+    await page.keyboard.press("Escape");
+    const dialogs = {
+      "New container": [at(container), () => page.keyboard.press("Control+k").then(() => page.keyboard.type("new container")).then(() => page.keyboard.press("Enter"))],
+      Columns: [at(container), () => page.getByRole("button", { name: "Columns" }).click()],
+      "Delete the container": [at(container), () => page.getByRole("button", { name: "Delete the container" }).click()],
+      "Set ttl": [at(container, "items", { id: "a", pk: '["x"]' }), () => page.getByRole("button", { name: "Set ttl…" }).click()],
+      "Kept queries": [at(container, "query"), () => page.getByRole("button", { name: "Kept queries" }).click()],
+    };
+    for (const [name, [hash, show]] of Object.entries(dialogs)) {
+      await go(page, hash);
+      await page.locator("h1", { hasText: container.id }).waitFor();
+      await show();
+      const dialog = page.getByRole("dialog", { name });
+      await dialog.waitFor();
+      assert.deepEqual(await page.evaluate(faults), [], name);
+      assert.equal(await dialog.evaluate((element) => element.contains(document.activeElement)), true, name);
+      await page.keyboard.press("Escape");
+      await dialog.waitFor({ state: "detached" });
+    }
   });
 }
