@@ -26,7 +26,7 @@ export function Editor(props: Props) {
           text,
           readOnly,
           ...(hint ? { hint } : {}),
-          names: () => latest.current.names?.() ?? [],
+          names: async () => (await latest.current.names?.()) ?? [],
           onChange: (now) => latest.current.onChange?.(now),
           onDone: () => latest.current.onDone?.(),
         });

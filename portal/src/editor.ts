@@ -33,7 +33,7 @@ export interface Wish {
   readOnly?: boolean;
   hint?: string;
   /** Names that may come after a dot, for queries. */
-  names?: () => readonly string[];
+  names?: () => Promise<readonly string[]>;
   onChange?: (text: string) => void;
   /** Ctrl-S, or Ctrl-Enter. */
   onDone?: () => void;
@@ -100,7 +100,7 @@ function wrong(view: EditorView): Diagnostic[] {
 function language(wish: Wish): Extension[] {
   if (wish.language === "json") return [json(), linter(wrong, { delay: 300 }), lintGutter()];
   if (wish.language === "text") return [];
-  const complete: CompletionSource = (context) => completions(context, wish.names?.() ?? []);
+  const complete: CompletionSource = async (context) => completions(context, (await wish.names?.()) ?? []);
   return [StreamLanguage.define(sql), autocompletion({ override: [complete], icons: false }), lintGutter()];
 }
 

@@ -73,46 +73,29 @@ function template(paths: readonly string[]): string {
   return `{\n${['  "id": ""', ...members].join(",\n")}\n}`;
 }
 
-function Open({ at, found, paths, changed, close }: Props & { found: Stored | null }) {
+/** An item that is open: what is known of it, and what can be done with it. */
+function useItem({ at, found, paths, changed, close }: Props & { found: Stored | null }) {
   const base = useSignal(found);
   const text = useRef(found ? own(found) : template(paths));
   const dirty = useSignal(false);
-  const state = useSignal<"open" | "gone">("open");
+  const isGone = useSignal(false);
   const other = useSignal<Stored | null>(null);
-  const asksTtl = useSignal(false);
   const handle = useRef<Handle | null>(null);
   const task = useTask();
-  const turn = useSignal(0);
-  const of = base.value;
-  const told = useAsked<Explained | null>(
-    (abort) => (base.peek() ? explain(at, base.peek()!, abort) : Promise.resolve(null)),
-    [of?.etag, of?.id, epoch.value, turn.value],
-  );
-  const expiresAt = told.value.value?.expiresAt ?? null;
 
-  // Asks once more in the second in which it should be gone.
-  useSignalEffect(() => {
-    const at = told.value.value?.expiresAt;
-    if (told.value.value?.state === "live" && at && second.value >= at) turn.value = at;
-  });
-  useEffect(() => {
-    if (told.value.value && told.value.value.state !== "live" && base.peek()) state.value = "gone";
-    else if (told.value.value?.state === "live") state.value = "open";
-  }, [told.value.value]);
-
+  const put = (next: string) => {
+    text.current = next;
+    handle.current?.replace(next);
+  };
   const take = (item: Stored, replace: boolean) => {
     const before = base.peek();
     base.value = item;
     other.value = null;
-    state.value = "open";
+    isGone.value = false;
     dirty.value = false;
     if (replace) put(own(item));
     if (item.id !== before?.id) set({ id: item.id, pk: item.partitionKey, new: null });
     changed();
-  };
-  const put = (next: string) => {
-    text.current = next;
-    handle.current?.replace(next);
   };
   const save = () =>
     task.run(async () => {
@@ -122,7 +105,7 @@ function Open({ at, found, paths, changed, close }: Props & { found: Stored | nu
       if (json.root.kind !== "object") throw new Error("An item is an object.");
       const sent = withoutSystem(text.current);
       const known = base.peek();
-      if (!known || state.peek() === "gone") {
+      if (!known || isGone.peek()) {
         take(await createItem(at, sent, paths), false);
         say("Created.");
         return;
@@ -132,7 +115,7 @@ function Open({ at, found, paths, changed, close }: Props & { found: Stored | nu
         take(outcome.item, false);
         say(outcome.item.ignored ? "Saved. Its ttl counts for nothing here." : "Saved.");
       } else if (outcome.kind === "changed") other.value = outcome.now;
-      else state.value = "gone";
+      else isGone.value = true;
     });
   const renew = (ttl: number | "keep" | "none", done: string) =>
     task.run(async () => {
@@ -140,7 +123,7 @@ function Open({ at, found, paths, changed, close }: Props & { found: Stored | nu
       if (!known) return;
       const item = await rewrite(at, known, ttl);
       if (!item) {
-        state.value = "gone";
+        isGone.value = true;
         return;
       }
       // What is being written stays; only its ttl follows.
@@ -164,37 +147,66 @@ function Open({ at, found, paths, changed, close }: Props & { found: Stored | nu
       changed();
       close();
     });
+  const typed = (now: string) => {
+    text.current = now;
+    const known = base.peek();
+    dirty.value = known === null || now !== own(known);
+  };
+  return { base, text, dirty, isGone, other, handle, task, take, save, renew, remove, typed };
+}
 
-  const conflict = other.value;
-  if (conflict && of) {
+type OpenItem = ReturnType<typeof useItem>;
+
+/** Asks why it lives: again when something changes, and in the second in which it should be gone. */
+function useReason(at: Spot, { base, isGone }: OpenItem): Explained | null {
+  const turn = useSignal(0);
+  const of = base.value;
+  const told = useAsked<Explained | null>(
+    (abort) => (of ? explain(at, of, abort) : Promise.resolve(null)),
+    [of?.etag, of?.id, epoch.value, turn.value],
+  ).value;
+  useSignalEffect(() => {
+    const end = told.value?.expiresAt;
+    if (told.value?.state === "live" && end && second.value >= end) turn.value = end;
+  });
+  useEffect(() => {
+    if (told.value && base.peek()) isGone.value = told.value.state !== "live";
+  }, [told.value]);
+  return told.value;
+}
+
+function Open(props: Props & { found: Stored | null }) {
+  const item = useItem(props);
+  const told = useReason(props.at, item);
+  const { base, text, isGone, other, handle, task } = item;
+  const of = base.value;
+  const theirs = other.value;
+  if (theirs && of) {
     return (
       <Conflict
         base={own(of)}
-        theirs={own(conflict)}
+        theirs={own(theirs)}
         mine={text.current}
         keepMine={() => {
-          base.value = conflict;
+          base.value = theirs;
           other.value = null;
-          void save();
+          item.save();
         }}
-        takeTheirs={() => take(conflict, true)}
-        goOn={() => {
-          other.value = null;
-        }}
+        takeTheirs={() => item.take(theirs, true)}
+        goOn={() => (other.value = null)}
       />
     );
   }
-  const locked = readOnly.value;
   return (
     <>
       <header class="pane-head">
         <h2 class="breaks">{of ? of.id : "New item"}</h2>
         {of && <span class="soft mono">{keyShown(of.partitionKey)}</span>}
         <span class="space" />
-        <Button kind="quiet" icon="close" label="Close the item" onClick={close} />
+        <Button kind="quiet" icon="close" label="Close the item" onClick={props.close} />
       </header>
-      {of && <Why told={told.value.value} of={of} expiresAt={expiresAt} />}
-      {state.value === "gone" && (
+      {of && <Why told={told} of={of} expiresAt={told?.expiresAt ?? null} />}
+      {isGone.value && (
         <Note kind="warn">
           This item is gone: it has expired, or was deleted. Its text is still here, to copy or to create anew.
         </Note>
@@ -204,48 +216,55 @@ function Open({ at, found, paths, changed, close }: Props & { found: Stored | nu
         label={of ? `Text of the item ${of.id}` : "Text of the new item"}
         language="json"
         text={text.current}
-        readOnly={locked}
+        readOnly={readOnly.value}
         handle={handle}
-        onChange={(now) => {
-          text.current = now;
-          dirty.value = base.peek() === null || now !== own(base.peek()!);
-        }}
-        onDone={() => void save()}
+        onChange={item.typed}
+        onDone={item.save}
       />
       {of && <System of={of} />}
       <Failure of={task.error.value} />
-      <footer class="actions">
-        {!locked && (
-          <Button kind="primary" disabled={task.busy.value} onClick={() => void save()}>
-            {!of || state.value === "gone" ? "Create" : dirty.value ? "Save" : "Save again"}
+      <Actions item={item} />
+    </>
+  );
+}
+
+function Actions({ item }: { item: OpenItem }) {
+  const { base, text, dirty, isGone, task, save, renew, remove } = item;
+  const asksTtl = useSignal(false);
+  const isNew = base.value === null || isGone.value;
+  const writes = !readOnly.value;
+  return (
+    <footer class="actions">
+      {writes && (
+        <Button kind="primary" disabled={task.busy.value} onClick={save}>
+          {isNew ? "Create" : dirty.value ? "Save" : "Save again"}
+        </Button>
+      )}
+      <Button onClick={() => void copy(text.current, "The text")}>Copy</Button>
+      <span class="space" />
+      {!isNew && writes && (
+        <>
+          <Button
+            title="Writes it again as it is, so its life begins anew"
+            onClick={() => renew("keep", "Touched: its life has begun anew.")}
+          >
+            Touch
           </Button>
-        )}
-        <Button onClick={() => void copy(text.current, "The text")}>Copy</Button>
-        <span class="space" />
-        {of && !locked && state.value === "open" && (
-          <>
-            <Button
-              title="Writes it again as it is, so its life begins anew"
-              onClick={() => void renew("keep", "Touched: its life has begun anew.")}
-            >
-              Touch
-            </Button>
-            <Button onClick={() => (asksTtl.value = true)}>Set ttl…</Button>
-            <Button onClick={() => void renew(-1, "It is kept for ever.")}>Keep for ever</Button>
-            <Button kind="danger" icon="trash" label="Delete the item" onClick={() => void remove()} />
-          </>
-        )}
-      </footer>
+          <Button onClick={() => (asksTtl.value = true)}>Set ttl…</Button>
+          <Button onClick={() => renew(-1, "It is kept for ever.")}>Keep for ever</Button>
+          <Button kind="danger" icon="trash" label="Delete the item" onClick={remove} />
+        </>
+      )}
       {asksTtl.value && (
         <SetTtl
           close={() => (asksTtl.value = false)}
           act={(ttl) => {
             asksTtl.value = false;
-            void renew(ttl, "The ttl is set, and its life has begun anew.");
+            renew(ttl, "The ttl is set, and its life has begun anew.");
           }}
         />
       )}
-    </>
+    </footer>
   );
 }
 

@@ -42,7 +42,7 @@ export function Items({ at }: ScreenProps) {
   );
   const open = params.get("id") !== null || params.has("new");
   const refresh = () => void turn.value++;
-  const look = (next: Partial<Record<"order" | "within" | "after", string | null>>) => {
+  const look: Look = (next) => {
     chosen.value = new Map();
     if (!("after" in next)) before.value = [];
     set({ after: null, ...next });
@@ -51,70 +51,98 @@ export function Items({ at }: ScreenProps) {
   return (
     <div class={open ? "items split" : "items"}>
       <div class="list">
-        <div class="toolbar">
-          <Choice<Order>
-            label="Order"
-            value={view.order}
-            options={[
-              ["key", "Key order"],
-              ["expiry", "Soonest to die"],
-            ]}
-            onChange={(order) => look({ order: order === "key" ? null : order, within: null })}
-          />
-          {view.order === "expiry" && (
-            <Select
-              label="That die within"
-              value={String(view.within ?? "") as (typeof WITHIN)[number][0]}
-              options={within(view.within)}
-              onChange={(next) => look({ within: next || null })}
-            />
-          )}
-          <Button kind="quiet" icon="refresh" label="Read again" onClick={refresh} />
-          <span class="space" />
-          {!open && <Columns at={at} rows={told?.items ?? []} changed={refresh} />}
-          {!readOnly.value && (
-            <Button icon="plus" onClick={() => set({ new: "1", id: null, pk: null })}>
-              New item
-            </Button>
-          )}
-        </div>
+        <Toolbar at={at} view={view} rows={told?.items ?? []} narrow={open} look={look} refresh={refresh} />
         {chosen.value.size > 0 && <Bulk at={at} chosen={chosen} done={refresh} />}
         <Failure of={asked.error.value} />
-        {told && <Pending of={told} />}
-        {told && <Table at={at} page={told} chosen={chosen} narrow={open} />}
-        {told && told.items.length === 0 && <Nothing view={view} />}
         {told && (
-          <div class="pager">
-            <Button
-              icon="left"
-              disabled={view.after === null}
-              onClick={() => {
-                const steps = [...before.peek()];
-                const after = steps.pop() ?? null;
-                before.value = steps;
-                look({ after });
-              }}
-            >
-              Back
-            </Button>
-            <span class="soft">
-              {counted(told.items.length, "row")}
-              {before.value.length > 0 && `, page ${before.value.length + 1}`}
-              {asked.busy.value && " · reading…"}
-            </span>
-            <Button
-              disabled={told.continuation === null}
-              onClick={() => {
-                before.value = [...before.peek(), view.after];
-                look({ after: told.continuation });
-              }}
-            >
-              Next
-            </Button>
-          </div>
+          <>
+            <Pending of={told} />
+            <Table at={at} page={told} chosen={chosen} narrow={open} />
+            {told.items.length === 0 && <Nothing view={view} />}
+            <Pager view={view} page={told} before={before} busy={asked.busy.value} look={look} />
+          </>
         )}
       </div>
       {open && <Opened at={at} changed={refresh} />}
+    </div>
+  );
+}
+
+type Look = (next: Partial<Record<"order" | "within" | "after", string | null>>) => void;
+
+interface ToolbarProps {
+  at: Spot;
+  view: View;
+  rows: readonly Row[];
+  narrow: boolean;
+  look: Look;
+  refresh: () => void;
+}
+
+function Toolbar({ at, view, rows, narrow, look, refresh }: ToolbarProps) {
+  return (
+    <div class="toolbar">
+      <Choice<Order>
+        label="Order"
+        value={view.order}
+        options={[
+          ["key", "Key order"],
+          ["expiry", "Soonest to die"],
+        ]}
+        onChange={(order) => look({ order: order === "key" ? null : order, within: null })}
+      />
+      {view.order === "expiry" && (
+        <Select
+          label="That die within"
+          value={String(view.within ?? "") as (typeof WITHIN)[number][0]}
+          options={within(view.within)}
+          onChange={(next) => look({ within: next || null })}
+        />
+      )}
+      <Button kind="quiet" icon="refresh" label="Read again" onClick={refresh} />
+      <span class="space" />
+      {!narrow && <Columns at={at} rows={rows} changed={refresh} />}
+      {!readOnly.value && (
+        <Button icon="plus" onClick={() => set({ new: "1", id: null, pk: null })}>
+          New item
+        </Button>
+      )}
+    </div>
+  );
+}
+
+interface PagerProps {
+  view: View;
+  page: Page;
+  before: Signal<(string | null)[]>;
+  busy: boolean;
+  look: Look;
+}
+
+function Pager({ view, page, before, busy, look }: PagerProps) {
+  const back = () => {
+    const steps = [...before.peek()];
+    const after = steps.pop() ?? null;
+    before.value = steps;
+    look({ after });
+  };
+  const next = () => {
+    before.value = [...before.peek(), view.after];
+    look({ after: page.continuation });
+  };
+  return (
+    <div class="pager">
+      <Button icon="left" disabled={view.after === null} onClick={back}>
+        Back
+      </Button>
+      <span class="soft">
+        {counted(page.items.length, "row")}
+        {before.value.length > 0 && `, page ${before.value.length + 1}`}
+        {busy && " · reading…"}
+      </span>
+      <Button disabled={page.continuation === null} onClick={next}>
+        Next
+      </Button>
     </div>
   );
 }

@@ -23,35 +23,35 @@ export interface Run {
 
 const FIRST = "SELECT * FROM c";
 
-export function Query({ at }: ScreenProps) {
+/** A query that is written and run: its text, its parameters, and what came of it. */
+function useQuery(at: Spot) {
   const text = useRef(here.peek().params.get("q") ?? FIRST);
   const parameters = useSignal<Parameter[]>([]);
   const run = useSignal<Run | null>(null);
   const busy = useSignal(false);
   const failure = useSignal<string | null>(null);
   const wrong = useSignal<Fault[]>([]);
-  const show = useSignal<Show>("table");
-  const opened = useSignal(false);
   const handle = useRef<Handle | null>(null);
   const abort = useRef<AbortController | null>(null);
-  const names = useNames(at);
   useEffect(() => () => abort.current?.abort(), []);
 
   const asked = (): Asked => ({ query: text.current, parameters: parameters.peek() });
+  const mark = (faults: Fault[]) => {
+    wrong.value = faults;
+    handle.current?.mark(faults);
+  };
   const attempt = async (what: (abort: AbortSignal) => Promise<void>) => {
     abort.current?.abort();
     const own = new AbortController();
     abort.current = own;
     busy.value = true;
     failure.value = null;
-    wrong.value = [];
-    handle.current?.mark([]);
+    mark([]);
     try {
       await what(own.signal);
     } catch (error) {
       if (own.signal.aborted || isAbort(error)) return;
-      wrong.value = faults(error);
-      handle.current?.mark(wrong.value);
+      mark(faults(error));
       if (wrong.value.length === 0) failure.value = sentence(error);
     } finally {
       if (abort.current === own) busy.value = false;
@@ -70,7 +70,8 @@ export function Query({ at }: ScreenProps) {
       run.value = { asked: of, pages: [first], plan: null };
       remember(of);
       const plan = await explain(at, of, signal);
-      if (run.peek()?.asked === of) run.value = { ...run.peek()!, plan };
+      const now = run.peek();
+      if (now?.asked === of) run.value = { ...now, plan };
     });
   };
   const further = () =>
@@ -81,13 +82,28 @@ export function Query({ at }: ScreenProps) {
       const next = await page(at, of.asked, after, signal);
       run.value = { ...of, pages: [...of.pages, next] };
     });
+  const stop = () => {
+    abort.current?.abort();
+    busy.value = false;
+  };
+  const typed = (now: string) => {
+    text.current = now;
+    if (wrong.peek().length > 0) mark([]);
+  };
   const take = (of: Asked) => {
-    opened.value = false;
     text.current = of.query;
     handle.current?.replace(of.query);
     parameters.value = [...of.parameters];
   };
+  return { text, parameters, run, busy, failure, wrong, handle, asked, start, further, stop, typed, take };
+}
 
+export function Query({ at }: ScreenProps) {
+  const query = useQuery(at);
+  const { parameters, run, busy, failure, wrong } = query;
+  const show = useSignal<Show>("table");
+  const opened = useSignal(false);
+  const names = useNames(at);
   return (
     <div class="query">
       <div class="stack tight">
@@ -95,49 +111,43 @@ export function Query({ at }: ScreenProps) {
           class="query-editor"
           label="Query"
           language="sql"
-          text={text.current}
-          handle={handle}
-          names={() => names.value}
-          onChange={(now) => {
-            text.current = now;
-            if (wrong.peek().length > 0) {
-              wrong.value = [];
-              handle.current?.mark([]);
-            }
-          }}
-          onDone={start}
+          text={query.text.current}
+          handle={query.handle}
+          names={names}
+          onChange={query.typed}
+          onDone={query.start}
         />
         <Parameters of={parameters} />
         <div class="row">
-          <Button kind="primary" icon="play" onClick={start}>
+          <Button kind="primary" icon="play" onClick={query.start}>
             Run
           </Button>
           <kbd>Ctrl Enter</kbd>
-          {busy.value && (
-            <Button
-              onClick={() => {
-                abort.current?.abort();
-                busy.value = false;
-              }}
-            >
-              Stop
-            </Button>
-          )}
+          {busy.value && <Button onClick={query.stop}>Stop</Button>}
           {busy.value && <span class="soft">asking…</span>}
           <span class="space" />
           <Button onClick={() => (parameters.value = [...parameters.peek(), { name: "@", value: "" }])}>
             Add a parameter
           </Button>
           <Button onClick={() => (opened.value = true)}>Kept queries</Button>
-          <CopyAs at={at} asked={asked} />
+          <CopyAs at={at} asked={query.asked} />
         </div>
         {wrong.value.map((fault) => (
           <Failure key={fault.message + fault.from} of={fault.message} />
         ))}
         <Failure of={failure.value} />
       </div>
-      {run.value && <Results at={at} run={run} show={show} busy={busy.value} further={further} />}
-      {opened.value && <KeptQueries asked={asked()} take={take} close={() => (opened.value = false)} />}
+      {run.value && <Results at={at} run={run} show={show} busy={busy.value} further={query.further} />}
+      {opened.value && (
+        <KeptQueries
+          asked={query.asked()}
+          take={(of) => {
+            opened.value = false;
+            query.take(of);
+          }}
+          close={() => (opened.value = false)}
+        />
+      )}
     </div>
   );
 }
@@ -199,22 +209,24 @@ function Parameters({ of }: { of: Signal<Parameter[]> }) {
 }
 
 /** Names that some items have, for what may come after a dot. */
-function useNames(at: Spot): Signal<string[]> {
-  const names = useSignal<string[]>([]);
+function useNames(at: Spot): () => Promise<string[]> {
+  const names = useRef<Promise<string[]> | null>(null);
   useEffect(() => {
     const abort = new AbortController();
-    itemsPage(at, { order: "key", within: null, after: null }, abort.signal).then(
-      ({ items }) => {
-        const found = new Set<string>();
-        for (const item of items) {
-          for (const [, name] of item.text.matchAll(/"([\p{L}_][\p{L}\p{N}_]*)":/gu)) found.add(name!);
-        }
-        const system = (name: string) => Number(name.startsWith("_"));
-        names.value = [...found].slice(0, 500).sort((a, b) => system(a) - system(b) || (a < b ? -1 : 1));
-      },
-      () => undefined,
-    );
+    names.current = sampled(at, abort.signal).catch(() => []);
     return () => abort.abort();
   }, [at.database, at.container]);
-  return names;
+  return async () => (await names.current) ?? [];
+}
+
+const NAMES = 500;
+
+async function sampled(at: Spot, abort: AbortSignal): Promise<string[]> {
+  const { items } = await itemsPage(at, { order: "key", within: null, after: null }, abort);
+  const found = new Set<string>();
+  for (const item of items) {
+    for (const [, name] of item.text.matchAll(/"([\p{L}_][\p{L}\p{N}_]*)":/gu)) found.add(name!);
+  }
+  const system = (name: string) => Number(name.startsWith("_"));
+  return [...found].slice(0, NAMES).sort((a, b) => system(a) - system(b) || (a < b ? -1 : 1));
 }

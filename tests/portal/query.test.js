@@ -146,8 +146,7 @@ test("after a dot come the names of items, else keywords and functions", async (
   await editor(page, "Query").click();
   await page.keyboard.press("Control+a");
   await page.keyboard.type("SELECT c.ta");
-  await page.getByRole("option", { name: "tag", exact: true }).waitFor();
-  await page.keyboard.press("Tab");
+  await page.getByRole("option", { name: "tag", exact: true }).click();
   await page.keyboard.type(" FROM c WHERE ARRAY_CONT");
   await page.getByRole("option", { name: "ARRAY_CONTAINS_ANY" }).waitFor();
 });

@@ -87,6 +87,9 @@ for (const skewMinutes of [-10, 10]) {
     await here.server.advance(1);
     assert.equal(await isThere(container, "b", "x"), false);
     await until(async () => (await cell("b").allInnerTexts()).every((text) => text === "0 s"));
+    // Struck through, and the whole row with it; or gone already.
+    assert.equal(await page.locator('tr[data-id="b"]:not(.dead)').count(), 0);
+    assert.equal(await cell("b").locator("s").count(), await cell("b").count());
     await page.getByRole("button", { name: "+90 d" }).click();
     await until(async () => (await cell("a").allInnerTexts()).every((text) => text === "0 s"));
     assert.equal(await isThere(container, "a", "x"), false);
@@ -112,7 +115,8 @@ test("a running clock: 0 is never shown before the 404", async (t) => {
     };
     const cell = () => document.querySelector('tr[data-id="a"] .expires');
     await new Promise((resolve) => {
-      const look = () => (cell()?.textContent === "0 s" ? resolve() : requestAnimationFrame(look));
+      const isStruck = () => cell()?.querySelector("s")?.textContent === "0 s";
+      const look = () => (isStruck() ? resolve() : requestAnimationFrame(look));
       look();
     });
     return read();
