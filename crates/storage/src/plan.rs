@@ -614,3 +614,47 @@ fn refused<P: Plan>() -> TicketState<P> {
 fn lost() -> Error {
     Error::Unknown("the server stopped while the write was under way".to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tally::Count;
+
+    fn more(items: u64) -> Change {
+        Change::More(Count { items, bytes: 10 * items })
+    }
+
+    fn less(items: u64) -> Change {
+        Change::Less(Count { items, bytes: 10 * items })
+    }
+
+    /// What a batch says of its counts: the rows, and what comes or goes.
+    fn said(changes: &[(&str, u8, Change)]) -> Vec<(String, u8, Change)> {
+        let mut batch = Batch::default();
+        for (key, cell, change) in changes {
+            batch.add((*key).into(), *cell, *change);
+        }
+        let text = |key: Vec<u8>| String::from_utf8_lossy(&key).into_owned();
+        let said = batch.additions.into_iter();
+        said.map(|(key, Addition { cell, change })| (text(key), cell, change)).collect()
+    }
+
+    #[test]
+    fn what_the_items_of_a_batch_bring_is_added_up() {
+        let item = [("a", 1, more(1)), ("b", 2, more(2)), ("c", 3, more(1))];
+        let expected = [("a", 1, more(3)), ("b", 2, more(6)), ("c", 3, more(3))];
+        let expected = expected.map(|(key, cell, change)| (key.to_owned(), cell, change));
+        assert_eq!(said(&[item, item, item].concat()), expected);
+        // Another row, or another cell of the same, stands by itself.
+        let others = [("a", 1, more(1)), ("d", 1, more(1)), ("a", 2, more(1)), ("a", 1, more(1))];
+        assert_eq!(said(&others).len(), 3);
+    }
+
+    /// An item that comes and goes in one commit must not go first.
+    #[test]
+    fn what_goes_stays_behind_what_came() {
+        let changes = [("a", 1, less(1)), ("a", 1, more(1)), ("a", 1, less(1))];
+        let expected = changes.map(|(key, cell, change)| (key.to_owned(), cell, change));
+        assert_eq!(said(&changes), expected);
+    }
+}
