@@ -1,15 +1,15 @@
 // Made by `cargo xtask portal`.
 &[
     ("app-7W33SPRM.css", include_bytes!("app-7W33SPRM.css.br").as_slice()),
-    ("app-NIE4BJME.js", include_bytes!("app-NIE4BJME.js.br").as_slice()),
-    ("chart-OKUNSD2O.js", include_bytes!("chart-OKUNSD2O.js.br").as_slice()),
+    ("app-V33T4IZZ.js", include_bytes!("app-V33T4IZZ.js.br").as_slice()),
+    ("chart-33ZPQOL2.js", include_bytes!("chart-33ZPQOL2.js.br").as_slice()),
     ("chunk-3NEAG7AN.js", include_bytes!("chunk-3NEAG7AN.js.br").as_slice()),
     ("chunk-43AXRYMF.js", include_bytes!("chunk-43AXRYMF.js.br").as_slice()),
     ("chunk-CPDQBR67.js", include_bytes!("chunk-CPDQBR67.js.br").as_slice()),
     ("chunk-F3MOJEKQ.js", include_bytes!("chunk-F3MOJEKQ.js.br").as_slice()),
     ("chunk-OAFDW2EC.js", include_bytes!("chunk-OAFDW2EC.js.br").as_slice()),
     ("chunk-QPBBST3C.js", include_bytes!("chunk-QPBBST3C.js.br").as_slice()),
-    ("chunk-XGWVT2QP.js", include_bytes!("chunk-XGWVT2QP.js.br").as_slice()),
+    ("chunk-X7C7QZO6.js", include_bytes!("chunk-X7C7QZO6.js.br").as_slice()),
     ("editor-WWIDQ25G.js", include_bytes!("editor-WWIDQ25G.js.br").as_slice()),
     ("feed-6YG45W2E.js", include_bytes!("feed-6YG45W2E.js.br").as_slice()),
     ("icon-77b3edee.svg", include_bytes!("icon-77b3edee.svg.br").as_slice()),
@@ -17,6 +17,6 @@
     ("items-ZKUAD6O7.js", include_bytes!("items-ZKUAD6O7.js.br").as_slice()),
     ("query-T6QKEZV6.js", include_bytes!("query-T6QKEZV6.js.br").as_slice()),
     ("requests-HCE6TKIL.js", include_bytes!("requests-HCE6TKIL.js.br").as_slice()),
-    ("throughput-DKQ3RWNM.js", include_bytes!("throughput-DKQ3RWNM.js.br").as_slice()),
-    ("ttl-MXIB4MMU.js", include_bytes!("ttl-MXIB4MMU.js.br").as_slice()),
+    ("throughput-FZZCGSBL.js", include_bytes!("throughput-FZZCGSBL.js.br").as_slice()),
+    ("ttl-YD2SXX7G.js", include_bytes!("ttl-YD2SXX7G.js.br").as_slice()),
 ]

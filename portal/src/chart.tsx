@@ -96,8 +96,8 @@ function options(
         size: 22,
         gap: 2,
         space: 80,
-        values: (_, splits) => splits.map((at) => timeOfDay(at).slice(0, 5)),
-        incrs: [60, 300, 900, 3600],
+        values: (_, splits) => splits.map((at) => timeOfDay(at).slice(0, seconds > 120 ? 5 : 8)),
+        incrs: [15, 30, 60, 300, 900, 3600],
       },
       {
         stroke: soft,
