@@ -6,6 +6,7 @@
 
 mod client;
 mod clock;
+mod feed;
 mod health;
 mod key;
 mod list;
@@ -26,6 +27,7 @@ use serde_json::{Value, json};
 
 use self::client::Client;
 use self::clock::Clock;
+use self::feed::Feed;
 use self::health::Health;
 use self::list::List;
 use self::manual::{Completions, Manual};
@@ -47,6 +49,8 @@ pub(crate) enum Command {
     Clock(Clock),
     /// Shows what a query finds in a running server, or how it finds it.
     Query(Query),
+    /// Shows what changes in a container of a running server, one change a line.
+    Feed(Feed),
     /// Shows the last requests that a running server answered.
     Requests(Requests),
     /// Prints an address that opens the portal of a running server.
@@ -278,6 +282,7 @@ impl Command {
             Command::Ls(list) => list.run(),
             Command::Clock(clock) => clock.run(),
             Command::Query(query) => query.run(),
+            Command::Feed(feed) => feed.run(),
             Command::Requests(requests) => requests.run(),
             Command::Portal(portal) => portal.run(),
             Command::Key => key::run(),

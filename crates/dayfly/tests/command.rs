@@ -9,7 +9,7 @@
 
 mod common;
 
-use std::io::{Read as _, Write as _};
+use std::io::{BufRead as _, Read as _, Write as _};
 use std::net::TcpListener;
 
 use common::{OWN_KEY, Server, admin, admin_status, dayfly, send};
@@ -306,6 +306,53 @@ fn rows_are_printed_page_after_page() {
     assert_eq!(rows.lines().collect::<Vec<_>>(), numbers);
     let pages = query(&["my shop/carts", "SELECT VALUE n FROM n IN c.numbers", "--json"]);
     assert_eq!(pages.lines().count(), 2);
+}
+
+#[test]
+fn changes_are_printed_one_a_line() {
+    let server = server();
+    let feed = |arguments: &[&str]| prints(&server, "feed", arguments);
+    let all = feed(&["my shop/carts"]);
+    let ids = |text: &str| -> Vec<String> {
+        let change = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap();
+        text.lines().map(|line| change(line)["id"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(ids(&all), ["a b", "b"]);
+    let first: serde_json::Value = serde_json::from_str(all.lines().next().unwrap()).unwrap();
+    let place = first["_lsn"].to_string();
+    assert_eq!(ids(&feed(&["my shop/carts", "--from", &place])), ["b"]);
+    assert_eq!(feed(&["my shop/carts", "--from", "now"]), "");
+    let json = feed(&["my shop/carts", "--json"]);
+    assert!(json.ends_with("\"_count\":2}\n") && json.lines().count() == 1, "{json}");
+    let endpoint = endpoint(&server);
+    let command = |arguments: &[&str]| {
+        let mut command = dayfly(&["feed", "--endpoint", &endpoint]);
+        command.args(arguments);
+        command
+    };
+    fails(&mut command(&["my shop/carts", "--from", "999"]), "created anew");
+    fails(&mut command(&["my shop/nothing"]), "nothing");
+
+    // What expires comes while it follows.
+    assert_eq!(feed(&["my shop/carts", "--all-versions"]), "");
+    let item = r#"{"id":"c","pk":"x","ttl":-1}"#;
+    assert_eq!(send(&server, "POST", "/dbs/my%20shop/colls/carts/docs", item).status, 201);
+    let all = feed(&["my shop/carts"]);
+    let last: serde_json::Value = serde_json::from_str(all.lines().last().unwrap()).unwrap();
+    let place = last["_lsn"].to_string();
+    let mut follows = command(&["my shop/carts", "--all-versions", "--follow", "--from", &place]);
+    let mut follows = follows.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    clock(&server, r#"{"advanceSeconds":30}"#);
+    let mut expired = String::new();
+    let mut printed = std::io::BufReader::new(follows.stdout.take().unwrap());
+    printed.read_line(&mut expired).unwrap();
+    follows.kill().unwrap();
+    follows.wait().unwrap();
+    let expired: serde_json::Value = serde_json::from_str(&expired).unwrap();
+    let (current, metadata) = (&expired["current"], &expired["metadata"]);
+    assert_eq!(current, &serde_json::json!({}));
+    assert_eq!((&metadata["id"], &metadata["timeToLiveExpired"]), (&"b".into(), &true.into()));
+    assert_eq!(metadata["crts"], NOW + 30);
 }
 
 #[test]

@@ -49,6 +49,16 @@ pub(super) struct Answer {
     pub(super) body: String,
     /// Where the next page of a query starts, if there is one.
     pub(super) continuation: Option<String>,
+    /// What names the version of what is shown; of a feed, where it was read up to.
+    pub(super) etag: Option<String>,
+}
+
+/// Which changes to ask for.
+pub(super) struct Start<'a> {
+    /// Behind which place; from the first one on without it.
+    pub(super) place: Option<&'a str>,
+    /// Every version, instead of the newest of what is there.
+    pub(super) all_versions: bool,
 }
 
 /// Why there is no answer, or none that was wanted.
@@ -174,6 +184,23 @@ impl Client {
         self.send("POST", &path, &headers, query)
     }
 
+    /// Asks for a page of the changes of a container. When nothing is new, the answer is
+    /// empty.
+    pub(super) fn changes(
+        &self,
+        (database, container): (&str, &str),
+        start: &Start<'_>,
+    ) -> Result<Answer, Failure> {
+        let path = format!("/dbs/{}/colls/{}/docs", encoded(database), encoded(container));
+        let signed = format!("get\ndocs\ndbs/{database}/colls/{container}");
+        let mode = if start.all_versions { "Full-Fidelity Feed" } else { "Incremental Feed" };
+        let mut headers = self.page(&signed, None)? + &format!("a-im: {mode}\r\n");
+        if let Some(place) = start.place {
+            headers.push_str(&format!("if-none-match: {place}\r\n"));
+        }
+        self.send("GET", &path, &headers, "")
+    }
+
     /// The databases, as the server shows them.
     pub(super) fn databases(&self) -> Result<Vec<Value>, Failure> {
         self.list("/dbs", "get\ndbs\n", "Databases")
@@ -247,7 +274,7 @@ impl Client {
         let answer = answer.map_err(|error| self.failed(silence(error, self.patience)))?;
         let answer = parse(&answer).ok_or_else(|| self.failed("the answer is cut off"))?;
         match answer.status {
-            200 => Ok(answer),
+            200 | 304 => Ok(answer),
             401 => Err(Failure { status: Some(401), sentence: self.wrong_key() }),
             status => Err(Failure { status: Some(status), sentence: told(status, &answer.body) }),
         }
@@ -376,9 +403,9 @@ fn parse(answer: &[u8]) -> Option<Answer> {
         let found = headers.find(|(name, _)| name.eq_ignore_ascii_case(wanted));
         found.map(|(_, value)| value.trim().to_owned())
     };
-    let length: usize = header("content-length")?.parse().ok()?;
-    let continuation = header("x-ms-continuation");
-    Some(Answer { status, body: body.get(..length)?.to_owned(), continuation })
+    let length: usize = if status == 304 { 0 } else { header("content-length")?.parse().ok()? };
+    let (continuation, etag) = (header("x-ms-continuation"), header("etag"));
+    Some(Answer { status, body: body.get(..length)?.to_owned(), continuation, etag })
 }
 
 /// What the server says in an answer that is an error.
@@ -449,10 +476,13 @@ mod tests {
     #[test]
     fn an_answer_is_taken_whole_or_not_at_all() {
         let head = "HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\n\r\n";
-        let whole = Answer { status: 404, body: "body".to_owned(), continuation: None };
+        let body = "body".to_owned();
+        let whole = Answer { status: 404, body, continuation: None, etag: None };
         assert_eq!(parse(format!("{head}body").as_bytes()), Some(whole));
         let page = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\nX-MS-Continuation: a:b\r\n\r\n";
         assert_eq!(parse(page.as_bytes()).unwrap().continuation.as_deref(), Some("a:b"));
+        let nothing_new = parse(b"HTTP/1.1 304 Not Modified\r\netag: \"5\"\r\n\r\n").unwrap();
+        assert_eq!((&*nothing_new.body, nothing_new.etag.as_deref()), ("", Some("\"5\"")));
         assert_eq!(parse(format!("{head}bod").as_bytes()), None);
         assert_eq!(parse(b"HTTP/1.1 200 OK\r\n\r\n"), None);
         assert_eq!(parse(b"SSH-2.0-OpenSSH\r\n"), None);
