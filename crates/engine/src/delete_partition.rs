@@ -9,7 +9,7 @@ use dayfly_model::{Error, ErrorKind, Result, Timestamp};
 use dayfly_storage::{Batch, Bucket, Draft, Plan, Room, Stamp, View};
 
 use crate::catalog::{Container, not_found};
-use crate::deleted::{AGAIN_MAX, DeletedPartition, PENDING_MAX};
+use crate::deleted::{AGAIN_MAX, DeletedPartition, Deletion, PENDING_MAX};
 use crate::head::{LogState, PartitionDeletes, State};
 use crate::keys::{self, Partition};
 use crate::reply::{Origin, Reply, Success, storage_failed};
@@ -88,23 +88,24 @@ impl Plan for DeletePartition {
         }
         let pending = if known.is_none() { pending + 1 } else { pending };
         let has_log = state.log.is_some_and(LogState::is_on);
-        let (earlier, done, mut times) = known
-            .map_or((None, 0, Vec::new()), |known| (Some(known.before), known.done, known.times));
-        if has_log && times.len() >= AGAIN_MAX {
+        let (earlier, done, mut deletions) = known.map_or((None, 0, Vec::new()), |known| {
+            (Some(known.before), known.done, known.deletions)
+        });
+        if has_log && deletions.len() >= AGAIN_MAX {
             return Err(self.failed(too_many(), view));
         }
-        if let Some(earlier) = earlier.filter(|_| has_log && times.is_empty()) {
-            // Deleted before there was a log: nobody knows when.
-            times.push((earlier, Timestamp(0)));
+        if let Some(earlier) = earlier.filter(|_| has_log && deletions.is_empty()) {
+            deletions.push(Deletion::unknown(earlier));
         }
         let (partition, key) = (Bytes::copy_from_slice(self.partition.bytes()), self.key.clone());
         let (place, slice) = (self.place.clone(), keys::slice_of(self.bucket));
         Ok(Draft::new(move |stamp: Stamp, batch: &mut Batch| {
             let before = version::docno(stamp, 0, slice);
             if has_log {
-                times.push((before, Timestamp(stamp.ts)));
+                let at = Timestamp(stamp.ts);
+                deletions.push(Deletion { before, at, cuts: state.policy.cuts(at) });
             }
-            let deleted = DeletedPartition { partition, key, before, done, times };
+            let deleted = DeletedPartition { partition, key, before, done, deletions };
             batch.put(row_key.to_vec(), deleted.encode());
             let partitions = PartitionDeletes { pending, last: stamp.lsn };
             batch.set_state(State { partitions, ..state }.encode());

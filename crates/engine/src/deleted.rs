@@ -7,15 +7,18 @@
 //! to look for them, and nobody else pays for it.
 //!
 //! ```text
-//! w <partition>   -> <before:8> <done:8> <canonical key> [<before:8> <second:8>]*
+//! w <partition>   -> <before:8> <done:8> <canonical key> <deletion>*
+//!
+//! <deletion> = <before:8> <second:8> <inherit cut:8> <explicit cut:8>
 //! ```
 //!
-//! Where there is a log, the row also says when: an item that would have expired later is
-//! told as deleted, and one that had expired before is told as that.
+//! Where there is a log, the row also says when that was, and who was dead then: an item
+//! that would have expired later is told as deleted, and one that had expired as that.
 
 use bytes::{Buf, BufMut, Bytes};
 use dayfly_model::Timestamp;
 use dayfly_model::partition_key::PartitionKey;
+use dayfly_model::ttl::Cuts;
 use dayfly_storage::{Bucket, Direction, Error, Head, Pair, Result, Snapshot};
 
 use crate::head::State;
@@ -40,9 +43,40 @@ pub(crate) struct DeletedPartition {
     pub(crate) before: u64,
     /// Items with a lower number are removed already.
     pub(crate) done: u64,
-    /// Items with a lower number than the first had been deleted at that second, others by
-    /// the next of these.
-    pub(crate) times: Vec<(u64, Timestamp)>,
+    /// When it was deleted, once or again and again.
+    pub(crate) deletions: Vec<Deletion>,
+}
+
+/// One time that the items of a partition were deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Deletion {
+    /// Items with a lower number were, as far as they had not been before.
+    pub(crate) before: u64,
+    pub(crate) at: Timestamp,
+    /// Who had expired then.
+    pub(crate) cuts: Cuts,
+}
+
+impl Deletion {
+    /// One of which nobody knows when it was: there was no log.
+    pub(crate) fn unknown(before: u64) -> Deletion {
+        let cuts = Cuts { inherit: Timestamp(0), explicit: Timestamp(0) };
+        Deletion { before, at: Timestamp(0), cuts }
+    }
+
+    fn read(rest: &mut &[u8]) -> Option<Deletion> {
+        let before = rest.try_get_u64().ok()?;
+        let mut second = || rest.try_get_u64().ok().map(Timestamp);
+        let at = second()?;
+        Some(Deletion { before, at, cuts: Cuts { inherit: second()?, explicit: second()? } })
+    }
+
+    fn write(&self, row: &mut Vec<u8>) {
+        row.put_u64(self.before);
+        row.put_u64(self.at.0);
+        row.put_u64(self.cuts.inherit.0);
+        row.put_u64(self.cuts.explicit.0);
+    }
 }
 
 impl DeletedPartition {
@@ -57,17 +91,18 @@ impl DeletedPartition {
         let (before, done) = (rest.try_get_u64().ok()?, rest.try_get_u64().ok()?);
         let (_, mut behind) = PartitionKey::read_canonical(rest)?;
         let key = rest.get(..rest.len() - behind.len())?;
-        let mut times = Vec::with_capacity(behind.len() / 16);
+        let mut deletions = Vec::with_capacity(behind.len() / 32);
         while !behind.is_empty() {
-            times.push((behind.try_get_u64().ok()?, Timestamp(behind.try_get_u64().ok()?)));
+            deletions.push(Deletion::read(&mut behind)?);
         }
-        Some(DeletedPartition { partition, key: row.slice_ref(key), before, done, times })
+        let key = row.slice_ref(key);
+        Some(DeletedPartition { partition, key, before, done, deletions })
     }
 
-    /// When an item that is dead with it was deleted; 0 if nobody knows.
-    pub(crate) fn deleted_at(&self, docno: u64) -> Timestamp {
-        let known = self.times.iter().find(|(before, _)| docno < *before);
-        known.map_or(Timestamp(0), |(_, at)| *at)
+    /// What ended an item that is dead with it; `None`: nobody knows when.
+    pub(crate) fn deletion_of(&self, docno: u64) -> Option<&Deletion> {
+        let found = self.deletions.iter().find(|deletion| docno < deletion.before);
+        found.filter(|deletion| deletion.at.0 > 0)
     }
 
     pub(crate) fn encode(&self) -> Vec<u8> {
@@ -75,10 +110,7 @@ impl DeletedPartition {
         row.put_u64(self.before);
         row.put_u64(self.done);
         row.put_slice(&self.key);
-        for (before, at) in &self.times {
-            row.put_u64(*before);
-            row.put_u64(at.0);
-        }
+        self.deletions.iter().for_each(|deletion| deletion.write(&mut row));
         row
     }
 }

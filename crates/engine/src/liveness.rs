@@ -13,7 +13,7 @@ use dayfly_model::Timestamp;
 use dayfly_model::ttl::{Cuts, Life, Policy};
 use dayfly_storage::{Bucket, Result, Snapshot};
 
-use crate::deleted::{self, DeletedPartition};
+use crate::deleted::{self, DeletedPartition, Deletion};
 use crate::head::State;
 
 /// Something that is about an item, and dies with it.
@@ -30,7 +30,7 @@ pub(crate) trait Mortal {
 
 /// What ended the life of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum Ending {
     /// Somebody deleted it, at this second if not just now.
     Deleted(Option<Timestamp>),
     /// Its time was up at this second.
@@ -90,12 +90,14 @@ impl Liveness {
 
     /// What ended the life of something that is dead: what came first. Of a partition that
     /// was deleted before there was a log, nobody knows when, and it came first.
-    pub(crate) fn end_of(&self, mortal: &impl Mortal) -> End {
-        let deleted = self.deleted_with(mortal);
-        let deleted = deleted.map(|partition| partition.deleted_at(mortal.docno()));
-        match self.policy.died_at(mortal.life(), self.now) {
-            Some(at) if deleted.is_none_or(|deleted| at <= deleted) => End::Expired(at),
-            _ => End::Deleted(deleted.filter(|at| at.0 > 0)),
+    pub(crate) fn end_of(&self, mortal: &impl Mortal) -> Ending {
+        let died = self.policy.died_at(mortal.life(), self.now).unwrap_or(self.now);
+        let Some(partition) = self.deleted_with(mortal) else { return Ending::Expired(died) };
+        match partition.deletion_of(mortal.docno()) {
+            Some(Deletion { at, cuts, .. }) if mortal.life().is_dead(*cuts) => {
+                Ending::Expired(died.min(*at))
+            }
+            deletion => Ending::Deleted(deletion.map(|deletion| deletion.at)),
         }
     }
 }

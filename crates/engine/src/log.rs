@@ -27,7 +27,7 @@ use dayfly_storage::{Batch, Bucket, Draft, Error, Plan, Room, Snapshot, Stamp, V
 use crate::catalog::not_found;
 use crate::head::{LogState, State};
 use crate::keys::{self, Partition};
-use crate::liveness::End;
+use crate::liveness::Ending;
 use crate::record::{FeedRow, Record};
 use crate::reply::Reply;
 use crate::version;
@@ -67,7 +67,7 @@ pub(crate) enum Event {
 #[derive(Clone, Debug)]
 pub(crate) struct EndedItem {
     pub(crate) docno: u64,
-    pub(crate) end: End,
+    pub(crate) end: Ending,
     /// The canonical partition key.
     pub(crate) partition_key: Bytes,
     pub(crate) id: Bytes,
@@ -140,8 +140,8 @@ impl EndedItem {
         let docno = rest.try_get_u64().ok()?;
         let second = Timestamp(rest.try_get_u64().ok()?);
         let end = match kind {
-            DELETED => End::Deleted(Some(second)),
-            EXPIRED => End::Expired(second),
+            DELETED => Ending::Deleted(Some(second)),
+            EXPIRED => Ending::Expired(second),
             _ => return None,
         };
         let partition_key = take_short(&mut rest)?;
@@ -212,8 +212,8 @@ impl Telling {
     pub(crate) fn end(&mut self, batch: &mut Batch, row: &FeedRow, ended: &Ended<'_>) {
         let Some(stamp) = self.stamp else { return };
         let (kind, second) = match ended.end {
-            End::Deleted(at) => (DELETED, at.map_or(stamp.ts, |at| at.0)),
-            End::Expired(at) => (EXPIRED, at.0),
+            Ending::Deleted(at) => (DELETED, at.map_or(stamp.ts, |at| at.0)),
+            Ending::Expired(at) => (EXPIRED, at.0),
         };
         let (partition, key) = (row.partition(), ended.partition_key);
         let id = row.id();
@@ -231,7 +231,7 @@ impl Telling {
 
 /// How an item ends, for those who are told.
 pub(crate) struct Ended<'a> {
-    pub(crate) end: End,
+    pub(crate) end: Ending,
     /// Its canonical partition key.
     pub(crate) partition_key: &'a [u8],
 }
@@ -310,8 +310,8 @@ mod tests {
         let mut told = Telling::by(stamp, true);
         told.turn_to(2);
         let ended = |end| Ended { end, partition_key: b"key" };
-        told.end(&mut batch, &row, &ended(End::Expired(Timestamp(90))));
-        told.end(&mut batch, &row, &ended(End::Deleted(None)));
+        told.end(&mut batch, &row, &ended(Ending::Expired(Timestamp(90))));
+        told.end(&mut batch, &row, &ended(Ending::Deleted(None)));
         told.version(&mut batch, &record, &partition, None);
         told.version(&mut batch, &record, &partition, Some(9));
         Telling::NOTHING.version(&mut batch, &record, &partition, None);
@@ -326,7 +326,7 @@ mod tests {
             row
         });
         let read: Vec<LogRow> = read.collect();
-        let ends = [End::Expired(Timestamp(90)), End::Deleted(Some(Timestamp(100)))];
+        let ends = [Ending::Expired(Timestamp(90)), Ending::Deleted(Some(Timestamp(100)))];
         for (row, expected) in read.iter().zip(ends) {
             let Event::Ended(ended) = &row.event else { panic!("{row:?}") };
             assert_eq!((ended.end, ended.docno), (expected, 5));

@@ -12,7 +12,7 @@ use dayfly_storage::tally::Change;
 
 use crate::index::{self, Difference, Indexed, Owner};
 use crate::keys::{self, EntryKind, ItemKey, Partition};
-use crate::liveness::End;
+use crate::liveness::Ending;
 use crate::lives::{CountedItem, Tallied};
 use crate::log::{Ended, Telling};
 use crate::record::{FeedRow, Record};
@@ -105,7 +105,7 @@ impl Record {
         batch: &mut Batch,
         key: &ItemKey,
         indexed: &Indexed,
-        end: End,
+        end: Ending,
         told: &mut Telling,
     ) {
         let mut gone = Tallied::default();

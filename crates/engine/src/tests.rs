@@ -8,6 +8,7 @@ mod deleted;
 mod index;
 mod known;
 mod lanes;
+mod log;
 mod model;
 mod patches;
 mod plans;

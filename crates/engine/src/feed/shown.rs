@@ -9,7 +9,7 @@ use dayfly_model::partition_key::PartitionKey;
 use dayfly_model::{Timestamp, json};
 use serde_json::Value;
 
-use crate::liveness::End;
+use crate::liveness::Ending;
 use crate::log::{EndedItem, Event, LogRow};
 use crate::record::Record;
 use crate::reply::Pieces;
@@ -61,7 +61,7 @@ impl<'a> Shown<'a> {
             Event::Replaced(record) => self.item(record),
             Event::Ended(ended) => {
                 metadata.operation = "delete";
-                if let End::Expired(at) | End::Deleted(Some(at)) = ended.end {
+                if let Ending::Expired(at) | Ending::Deleted(Some(at)) = ended.end {
                     metadata.crts = at;
                 }
                 metadata.ended = Some(ended);
@@ -137,7 +137,7 @@ impl Metadata<'_> {
             let key = PartitionKey::from_canonical(&ended.partition_key);
             let key = key.map_or_else(|| "{}".to_owned(), |key| key.to_object(definition));
             text.push_str(&format!(",\"id\":{id},\"partitionKey\":{key}"));
-            if matches!(ended.end, End::Expired(_)) {
+            if matches!(ended.end, Ending::Expired(_)) {
                 text.push_str(",\"timeToLiveExpired\":true");
             }
         }

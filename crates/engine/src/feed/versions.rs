@@ -12,7 +12,7 @@ use dayfly_storage::{Bucket, Direction, Pair};
 use super::{CHUNK_MAX, CHUNK_MIN, FeedCourse, FeedPage, PAGE_BYTES_MAX};
 use crate::head::LogState;
 use crate::keys;
-use crate::liveness::End;
+use crate::liveness::Ending;
 use crate::log::{self, Event, LogRow};
 use crate::record::Record;
 use crate::reply::storage_failed;
@@ -27,7 +27,7 @@ impl FeedPage<'_> {
         if course.after < log.after.max(trimmed) {
             return Err(too_old());
         }
-        let kept = Kept { log, cut: log.cut(self.opened.now()) };
+        let kept = KeptLog { log, cut: log.cut(self.opened.now()) };
         let mut range = keys::log_after(course.after);
         // The commit that is being read; it may go on in the next chunk.
         let (mut reading, mut is_first) = (course.after, true);
@@ -77,7 +77,7 @@ impl FeedPage<'_> {
     }
 
     /// Shows some rows, what was deleted with what it was.
-    fn tell(&mut self, bucket: Bucket, kept: &Kept, told: &[LogRow]) -> Result<()> {
+    fn tell(&mut self, bucket: Bucket, kept: &KeptLog, told: &[LogRow]) -> Result<()> {
         let keys: Vec<Vec<u8>> = told.iter().filter_map(before_delete).map(log::key_of).collect();
         let asked: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
         let found = self.opened.snapshot.get_many(bucket, &asked).map_err(storage_failed)?;
@@ -98,18 +98,18 @@ impl FeedPage<'_> {
 /// The last version of an item that a row says was deleted.
 fn before_delete(row: &LogRow) -> Option<u64> {
     match &row.event {
-        Event::Ended(ended) if matches!(ended.end, End::Deleted(_)) => row.previous,
+        Event::Ended(ended) if matches!(ended.end, Ending::Deleted(_)) => row.previous,
         _ => None,
     }
 }
 
 /// What a log keeps at some second.
-struct Kept {
+struct KeptLog {
     log: LogState,
     cut: Timestamp,
 }
 
-impl Kept {
+impl KeptLog {
     fn has(&self, lsn: u64, ts: Timestamp) -> bool {
         lsn > self.log.after && ts > self.cut
     }

@@ -8,7 +8,7 @@ use dayfly_storage::{Batch, Bucket, Stamp};
 
 use super::decide::{Change, Corpse, New};
 use super::sight::Old;
-use crate::liveness::End;
+use crate::liveness::Ending;
 use crate::log::Telling;
 use crate::record::{Record, Seal};
 use crate::{keys, version};
@@ -86,7 +86,7 @@ impl<'b> Applied<'b> {
             }
             Change::Bury { old, spot, indexed } => {
                 let old = self.resolved(old)?;
-                old.bury(self.batch, &spot.key, &indexed, End::Deleted(None), &mut self.told);
+                old.bury(self.batch, &spot.key, &indexed, Ending::Deleted(None), &mut self.told);
                 None
             }
             Change::Nothing { .. } => None,

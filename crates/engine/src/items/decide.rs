@@ -17,7 +17,7 @@ use crate::catalog::{Container, not_found};
 use crate::condition::taken;
 use crate::index::{Difference, Indexed};
 use crate::keys::{ItemKey, Partition};
-use crate::liveness::End;
+use crate::liveness::Ending;
 use crate::record::{Record, Unstamped};
 use crate::reply::storage_failed;
 use crate::unique;
@@ -66,7 +66,7 @@ pub(super) struct Corpse {
     /// Whether its time was up; else it was deleted with its partition.
     pub(super) has_expired: bool,
     /// What ended its life, whichever came first.
-    pub(super) end: End,
+    pub(super) end: Ending,
     pub(super) key: ItemKey,
     pub(super) indexed: Indexed,
 }

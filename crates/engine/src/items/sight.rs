@@ -20,7 +20,7 @@ use crate::deleted::DeletedPartition;
 use crate::head::{LogState, State};
 use crate::index::{Index, Indexed, Policies, Source};
 use crate::keys::{self, ItemKey, Partition};
-use crate::liveness::{End, Liveness};
+use crate::liveness::{Ending, Liveness};
 use crate::operation::Condition;
 use crate::record::{self, Record, Seen, look};
 use crate::reply::storage_failed;
@@ -138,7 +138,7 @@ impl<'v> Sight<'v> {
     }
 
     /// What ended the life of an item that is dead.
-    pub(super) fn end_of(&self, record: &Record, partition: &Partition) -> Result<End> {
+    pub(super) fn end_of(&self, record: &Record, partition: &Partition) -> Result<Ending> {
         let liveness = self.liveness_in(partition).map_err(storage_failed)?;
         Ok(liveness.end_of(record))
     }

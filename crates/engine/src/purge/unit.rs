@@ -26,7 +26,7 @@ use crate::deleted::DeletedPartition;
 use crate::head::{PartitionDeletes, State};
 use crate::index::{Index, Indexed, Policies, Runs, Source};
 use crate::keys::{self, Partition};
-use crate::liveness::{End, Liveness};
+use crate::liveness::{Ending, Liveness};
 use crate::lives::Tallied;
 use crate::log::{self, Ended, Telling};
 use crate::record::{self, FeedRow, Record};
@@ -620,7 +620,7 @@ struct DeadCandidate {
     place: usize,
     indexed: Indexed,
     /// What is told of it, if anything is.
-    ended: Option<(End, Vec<u8>)>,
+    ended: Option<(Ending, Vec<u8>)>,
 }
 
 impl DeadCandidate {

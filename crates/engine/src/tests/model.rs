@@ -11,6 +11,7 @@
 //! not need. `cargo xtask model --histories N --seed S` plays as many as you
 //! like, from any seed on.
 
+mod feeds;
 mod figures;
 mod oracle;
 mod play;

@@ -239,6 +239,17 @@ impl Oracle {
         })
     }
 
+    /// Who ends by a write that was judged good.
+    pub(super) fn deleted_by(&self, write: &Write) -> impl Iterator<Item = &Item> {
+        let ends = move |place: &Place| match write.act {
+            Act::Delete => *place == write.place,
+            Act::Clear => place.key == write.place.key,
+            _ => false,
+        };
+        let gone = self.items.iter().filter(move |(place, item)| ends(place) && !item.dead);
+        gone.map(|(_, item)| item)
+    }
+
     /// Does a write that was judged good. A dead item in its way goes.
     pub(super) fn apply(&mut self, write: &Write, shown: Bytes) {
         self.changed = true;

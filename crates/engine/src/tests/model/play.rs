@@ -16,6 +16,7 @@ use dayfly_model::ttl::ContainerTtl;
 use dayfly_storage::clock::LEASE_SECONDS;
 use serde_json::{Value, json};
 
+use super::feeds::Readers;
 use super::figures::{STRETCH_SECONDS, STRETCHES};
 use super::oracle::{Definition, Oracle};
 use super::steps::{Act, Batch, Default, History, Place, Step, Ttl, TtlPatch, Write};
@@ -23,7 +24,7 @@ use crate::operation::{
     self, BatchForm, BatchMode, Condition, Indexing, ItemAddress, Operation, Page, Part,
     WriteBatch, WriteItem,
 };
-use crate::reply::Reply;
+use crate::reply::{Reply, Success};
 use crate::tests::seeds::Outcome;
 use crate::tests::server::{Purge, Server, Setup, TENANT, Ticket, at, text};
 
@@ -69,6 +70,7 @@ struct Play {
     group: Option<Group>,
     change: Option<Change>,
     rids: HashSet<String>,
+    readers: Readers,
 }
 
 /// A commit on its way.
@@ -100,6 +102,7 @@ impl Play {
         let mut server = Server::with(history.setup);
         server.make_container(None, UNIQUE);
         let setup = history.setup;
+        let readers = Readers::begin(|asked| page(server.run(asked)), history.has_log).unwrap();
         let now = server.now().0;
         let oracle = Oracle::new(setup.slices(), |key| server.slice_of(key), now);
         Play {
@@ -115,6 +118,7 @@ impl Play {
             group: None,
             change: None,
             rids: HashSet::new(),
+            readers,
         }
     }
 
@@ -294,6 +298,8 @@ impl Play {
         if !matches!(write.act, Act::Delete | Act::Clear) {
             self.check_answer(write, success.status, &shown)?;
         }
+        let gone = self.oracle.deleted_by(write).map(|item| rid_of(&item.shown));
+        self.readers.deleted.extend(gone);
         self.oracle.apply(write, shown);
         Ok(())
     }
@@ -481,11 +487,27 @@ impl Play {
             same!(seen.as_ref(), expected, "{place}");
         }
         self.compare_list(1 + number % 4)?;
+        self.compare_feed(number)?;
         self.compare_figures(number)
+    }
+
+    /// Somebody reads the feed on from where they once were.
+    fn compare_feed(&mut self, number: usize) -> Outcome {
+        let mut readers = std::mem::take(&mut self.readers);
+        let ask = |asked| page(self.ask(asked)?.outcome);
+        let outcome = readers.read(number, &self.oracle, ask);
+        self.readers = readers;
+        outcome
     }
 
     fn compare_all(&mut self) -> Outcome {
         self.compare(0)?;
+        self.check_stored()?;
+        // Nothing dead is left: each end has been told.
+        self.purge(Purge::AllAtOnce, None)?;
+        self.settle()?;
+        let mut readers = std::mem::take(&mut self.readers);
+        readers.read_all(&self.oracle, |asked| page(self.ask(asked)?.outcome))?;
         self.check_stored()
     }
 
@@ -573,6 +595,13 @@ impl Play {
         let success = self.ask(operation)?.outcome.map_err(|error| error.to_string())?;
         Ok(serde_json::from_slice(&success.body.to_vec()).unwrap())
     }
+}
+
+/// A page of a feed: its status, what is on it, and where it ends.
+fn page<E: std::fmt::Debug>(outcome: Result<Success, E>) -> Outcome<(u16, Value, String)> {
+    let success = outcome.map_err(|error| format!("a page of the feed: {error:?}"))?;
+    let body = serde_json::from_slice(&success.body.to_vec()).unwrap_or_default();
+    Ok((success.status, body, success.etag.unwrap_or_default()))
 }
 
 /// The begin of all keys of a hierarchy.

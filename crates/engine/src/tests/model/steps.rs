@@ -176,6 +176,8 @@ impl fmt::Display for Step {
 #[derive(Clone, Debug)]
 pub(super) struct History {
     pub(super) setup: Setup,
+    /// Whether somebody reads every version from the beginning on.
+    pub(super) has_log: bool,
     pub(super) steps: Vec<Step>,
 }
 
@@ -199,7 +201,7 @@ impl History {
             limits: QueryLimits::SMALL,
         };
         let steps = (0..STEPS as u64).map(|mark| random.step(mark)).collect();
-        History { setup, steps }
+        History { setup, has_log: seed % 5 < 3, steps }
     }
 }
 
@@ -207,6 +209,9 @@ impl fmt::Display for History {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Setup { kind, change_delay_seconds, cache_bytes, hierarchical, .. } = self.setup;
         writeln!(f, "{kind:?}, cache {cache_bytes} B, changes wait {change_delay_seconds} s")?;
+        if self.has_log {
+            writeln!(f, "with a log")?;
+        }
         if hierarchical {
             writeln!(f, "a hierarchical partition key")?;
         }
