@@ -12,6 +12,7 @@
 //! writes   batches against single creates, patches against replaces, deletes of partitions
 //! cancel   latency of reads and small queries beside heavy ones that nobody waits for
 //! query    CPU of queries, against point reads, other sizes and a bare loop; their memory
+//! feed     reading changes against a bare scan, keeping them, and polling for nothing
 //! direct   CPU of reads and creates over direct mode, against HTTP/1.1; its idle connections
 //! order    two builds side by side: what the order of creation costs; needs --before
 //! ```
@@ -25,6 +26,7 @@ mod beside;
 mod cancel;
 mod create;
 mod direct;
+mod feed;
 mod fill;
 mod item;
 mod load;
@@ -82,12 +84,13 @@ enum Name {
     Writes,
     Cancel,
     Query,
+    Feed,
     Direct,
     Order,
 }
 
 /// All that need nothing but the server.
-const ALL: [Name; 12] = [
+const ALL: [Name; 13] = [
     Name::Start,
     Name::Read,
     Name::Create,
@@ -99,6 +102,7 @@ const ALL: [Name; 12] = [
     Name::Writes,
     Name::Cancel,
     Name::Query,
+    Name::Feed,
     Name::Direct,
 ];
 
@@ -138,6 +142,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             Name::Writes => writes::run(&bench, options.items)?,
             Name::Cancel => cancel::run(&bench)?,
             Name::Query => query::run(&bench, options.items)?,
+            Name::Feed => feed::run(&bench)?,
             Name::Direct => direct::run(&bench)?,
             Name::Order => order::run(&bench, options.before.as_deref(), options.items)?,
         };
