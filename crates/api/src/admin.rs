@@ -2,10 +2,12 @@
 
 use std::borrow::Cow;
 
+use dayfly_engine::ThroughputMode;
 use dayfly_engine::operation::{
-    ClockStep as Step, ContainerScope, Division, Operation, Page, QueryItems, SurveyItems,
+    BUCKETS, ClockStep as Step, ContainerScope, Division, Operation, Page, QueryItems, SurveyItems,
     SurveyOrder,
 };
+use dayfly_engine::throughput::HOUR;
 use dayfly_engine::ttl::FORECAST_BUCKETS_MAX;
 use dayfly_model::partition_key::PartitionKey;
 use dayfly_model::ttl::{ContainerTtl, TTL_MAX};
@@ -20,6 +22,9 @@ use crate::route;
 /// A forecast tells the next day by the hour, unless asked for something else.
 const FORECAST_BUCKETS: u32 = 24;
 const FORECAST_BUCKET_SECONDS: u32 = 3600;
+
+/// The throughput of the last minute is shown, unless asked for more.
+const SHOWN_SECONDS: u32 = 60;
 
 /// What a call asks for.
 pub(crate) enum Call {
@@ -112,6 +117,9 @@ fn operation(request: &Request<'_>, query: &str, call: &[&str]) -> Result<Operat
             division(request.body).map(|division| Operation::SplitRanges { at, division })
         }
         (["containers", _, _, "split"], _) => Err(wrong_verb(request.verb)),
+        (["containers", database, container, "throughput", view @ ..], verb) => {
+            throughput(verb, view, named(database, container), query, request)
+        }
         (["query", "explain"], "POST") => explain(request.body).map(Operation::ExplainQuery),
         (["query", "explain"], _) => Err(wrong_verb(request.verb)),
         (["reset"], "POST") => nothing(request.body).map(|()| Operation::Reset),
@@ -175,6 +183,77 @@ fn seconds(text: &str) -> Result<u32> {
              to {TTL_MAX}."
         ))),
     }
+}
+
+/// What became of the throughput of a container, and what becomes of those who ask for more.
+fn throughput(
+    verb: &str,
+    view: &[&str],
+    at: ContainerScope,
+    query: &str,
+    request: &Request<'_>,
+) -> Result<Operation> {
+    match (view, verb) {
+        ([], "GET") => {
+            let parameters = Parameters::read(query, &["seconds"])?;
+            let most = u32::try_from(HOUR).unwrap_or(u32::MAX);
+            let seconds = parameters.number("seconds", SHOWN_SECONDS, most)?;
+            Ok(Operation::ReadThroughput { at, seconds: seconds.into() })
+        }
+        ([], "PUT") => Ok(Operation::SwitchThroughput { at, mode: mode(request.body)? }),
+        (["buckets"], "PUT") => {
+            Ok(Operation::ShareThroughput { at, shares: shares(request.body)? })
+        }
+        ([] | ["buckets"], _) => Err(wrong_verb(request.verb)),
+        _ => Err(route::unknown()),
+    }
+}
+
+/// Whether requests are refused; nothing, if the server says so.
+fn mode(body: &[u8]) -> Result<Option<ThroughputMode>> {
+    let refused = || {
+        Error::bad_request(
+            "The body must be {\"mode\":\"enforced\"}, {\"mode\":\"measured\"} or {\"mode\":null}.",
+        )
+    };
+    let body: Value = serde_json::from_slice(body).map_err(|_| refused())?;
+    let mut members = body.as_object().ok_or_else(refused)?.iter();
+    match (members.next(), members.next()) {
+        (Some((name, mode)), None) if name == "mode" => match mode {
+            Value::Null => Ok(None),
+            mode if mode == "enforced" => Ok(Some(ThroughputMode::Enforced)),
+            mode if mode == "measured" => Ok(Some(ThroughputMode::Measured)),
+            _ => Err(refused()),
+        },
+        _ => Err(refused()),
+    }
+}
+
+/// How much each throughput bucket may take, in percent.
+fn shares(body: &[u8]) -> Result<[Option<u8>; BUCKETS]> {
+    let refused = || {
+        Error::bad_request(
+            "The body must be a list of {\"id\":n,\"maxThroughputPercentage\":p}, each id once and \
+             from 1 to 5, and p from 1 to 100.",
+        )
+    };
+    let list: Vec<Value> = serde_json::from_slice(body).map_err(|_| refused())?;
+    let mut shares = [None; BUCKETS];
+    for one in list {
+        let number =
+            |name: &str| one.get(name).and_then(Value::as_u64).and_then(|n| u8::try_from(n).ok());
+        let is_whole = one.as_object().is_some_and(|members| members.len() == 2);
+        let (Some(id), Some(percent @ 1..=100)) = (number("id"), number("maxThroughputPercentage"))
+        else {
+            return Err(refused());
+        };
+        let place = usize::from(id).checked_sub(1).and_then(|place| shares.get_mut(place));
+        match place {
+            Some(share @ None) if is_whole => *share = Some(percent),
+            _ => return Err(refused()),
+        }
+    }
+    Ok(shares)
 }
 
 /// The query that is to be explained: whatever part of the container its filter

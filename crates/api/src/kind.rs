@@ -127,6 +127,9 @@ impl Kind {
             | Operation::WhatIfTtl { .. }
             | Operation::ExplainTtl { .. }
             | Operation::SplitRanges { .. }
+            | Operation::ReadThroughput { .. }
+            | Operation::SwitchThroughput { .. }
+            | Operation::ShareThroughput { .. }
             | Operation::ReadClock
             | Operation::MoveClock { .. }
             | Operation::Reset

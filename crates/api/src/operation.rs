@@ -7,7 +7,8 @@ use bytes::Bytes;
 use dayfly_engine::operation::{
     Act, AdviceForm, BatchMode, ChangesFrom, Condition, ContainerScope, ContainerWishes, Feed,
     FeedMode, Indexing, Intended, ItemAddress, OfferReplacement, Operation, Page, Part, PlanQuery,
-    QueryFeed, QueryItems, ReadChanges, Replacement, Showing, WriteBatch, WriteItem,
+    Priority, QueryFeed, QueryItems, ReadChanges, Replacement, Service, Showing, WriteBatch,
+    WriteItem,
 };
 use dayfly_model::epk::{self, Epk};
 use dayfly_model::json::{self, ObjectText};
@@ -436,6 +437,7 @@ fn scope(request: &Request<'_>, database: &str, container: &str) -> Result<Conta
         container: container.to_owned(),
         intended: intended(request)?,
         session: request.options.owned(Opt::SessionToken)?,
+        service: service(request)?,
     })
 }
 
@@ -546,8 +548,17 @@ fn check_format(request: &Request<'_>) -> Result<()> {
     )))
 }
 
-/// How the request is to be served, beside others: there is one service for all here, so
-/// these must make sense, and change nothing.
+/// How the request is to be served, beside others.
+fn service(request: &Request<'_>) -> Result<Service> {
+    let priority = match request.options.text(Opt::Priority)? {
+        Some(level) if level.trim().eq_ignore_ascii_case("Low") => Priority::Low,
+        _ => Priority::High,
+    };
+    let bucket = request.options.text(Opt::ThroughputBucket)?;
+    Ok(Service { priority, bucket: bucket.and_then(|bucket| bucket.trim().parse().ok()) })
+}
+
+/// What says how the request is to be served must make sense, also where it changes nothing.
 fn check_service(request: &Request<'_>) -> Result<()> {
     let is_level = |text: &str| ["High", "Low"].iter().any(|one| text.eq_ignore_ascii_case(one));
     let is_age = |text: &str| text.parse().is_ok_and(|age: f64| age.is_finite() && age >= 0.0);

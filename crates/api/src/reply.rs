@@ -55,6 +55,7 @@ spelled! {
     ChargeParts "x-dayfly-charge-parts";
     Duration "x-ms-request-duration-ms";
     RequiresDistribution "x-ms-cosmos-query-requiresdistribution";
+    RetryAfter "x-ms-retry-after-ms";
     Quota "x-ms-resource-quota";
     Usage "x-ms-resource-usage";
     SessionToken "x-ms-session-token";

@@ -60,6 +60,8 @@ pub(crate) enum Figure {
     Duration,
     /// Whether a query must be merged.
     RequiresDistribution,
+    /// After how many milliseconds it is worth to try again.
+    RetryAfter,
     /// What a container may hold.
     Quota,
     /// What it holds.
@@ -211,6 +213,9 @@ fn fail(out: &mut impl Out, error: &Error, activity_id: &str) -> (u16, Pieces) {
     let wire = error.kind.wire();
     if wire.substatus != 0 {
         out.put(Figure::Substatus, Told::Number(wire.substatus.into()));
+    }
+    if let Some(milliseconds) = error.retry_after_ms {
+        out.put(Figure::RetryAfter, Told::Number(milliseconds));
     }
     let message = format!("{}\r\nActivityId: {activity_id}", error.message);
     let body = serde_json::json!({ "code": wire.code, "message": message });

@@ -138,6 +138,16 @@ pub(crate) struct Config {
     #[arg(long, env = "DAYFLY_LENIENT_ORDER_BY", value_parser = BoolishValueParser::new())]
     pub(crate) lenient_order_by: bool,
 
+    /// What becomes of requests that ask for more than their throughput gives: `measured`,
+    /// they are counted; `enforced`, they are refused with 429 [default: measured].
+    #[arg(long, env = "DAYFLY_THROUGHPUT", value_enum, hide_possible_values = true)]
+    pub(crate) throughput: Option<Throughput>,
+
+    /// Lets a range spend up to five minutes of throughput that nobody used, at 3,000
+    /// RU/s at most, where it is enforced.
+    #[arg(long, env = "DAYFLY_BURST", value_parser = BoolishValueParser::new())]
+    pub(crate) burst: bool,
+
     /// How many seconds a change of a container's defaultTtl waits before it
     /// counts; until then it can be taken back. At most 30 days.
     #[arg(long, env = "DAYFLY_TTL_CHANGE_DELAY", default_value_t = 0, value_name = "SECONDS")]
@@ -219,6 +229,15 @@ pub(crate) enum Durability {
     Relaxed,
 }
 
+/// What becomes of requests that ask for more than their throughput gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Throughput {
+    /// They are counted.
+    Measured,
+    /// They are refused.
+    Enforced,
+}
+
 /// Where the data goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
@@ -271,6 +290,8 @@ pub(crate) struct Checked {
     pub(crate) test_clock: bool,
     pub(crate) strict: bool,
     pub(crate) lenient_order_by: bool,
+    pub(crate) throughput: Throughput,
+    pub(crate) burst: bool,
     pub(crate) ttl_change_delay_seconds: u64,
     pub(crate) ttl_change_guard_percent: Option<f64>,
     pub(crate) clear_text: ClearText,
@@ -328,6 +349,8 @@ impl Config {
             test_clock: self.test_clock,
             strict: self.strict,
             lenient_order_by: self.lenient_order_by,
+            throughput: self.throughput.unwrap_or(Throughput::Measured),
+            burst: self.burst,
             ttl_change_delay_seconds: self.ttl_change_delay,
             ttl_change_guard_percent: self.ttl_change_guard,
             clear_text: if loopback || self.allow_clear_text {

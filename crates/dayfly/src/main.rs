@@ -39,7 +39,7 @@ use std::sync::{Arc, RwLock};
 
 use clap::{CommandFactory as _, Parser as _};
 use dayfly_api::{Api, Facts};
-use dayfly_engine::{Engine, EngineSettings};
+use dayfly_engine::{Engine, EngineSettings, ThroughputMode};
 use dayfly_model::{ErrorKind, Timestamp};
 use dayfly_storage::clock::{SystemWall, Wall as _};
 use dayfly_storage::{Embedded, EmbeddedOptions, Local, LocalOptions, Memory, Store};
@@ -54,7 +54,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 use crate::address::Listen;
 use crate::answers::Answers;
 use crate::background::{Background, PERIOD};
-use crate::config::{Checked, ClearText, Config, Durability, Place};
+use crate::config::{Checked, ClearText, Config, Durability, Place, Throughput};
 use crate::emulator::Habits;
 use crate::hosts::Hosts;
 use crate::keys::WELL_KNOWN_KEY;
@@ -125,6 +125,11 @@ fn run(settings: &Checked) -> Result<(), String> {
     let engine_settings = EngineSettings {
         strict: settings.strict,
         lenient_order_by: settings.lenient_order_by,
+        throughput: match settings.throughput {
+            Throughput::Measured => ThroughputMode::Measured,
+            Throughput::Enforced => ThroughputMode::Enforced,
+        },
+        burst: settings.burst,
         change_delay_seconds: settings.ttl_change_delay_seconds,
         change_guard_percent: settings.ttl_change_guard_percent,
         resettable: settings.test_clock || settings.place == Place::Memory,

@@ -15,6 +15,7 @@ pub(crate) fn turn(shared: &Shared, purge: &Purge) -> Duration {
     if let Err(error) = recovery::finish_installs(shared) {
         tracing::warn!(%error, "a container's definition did not reach all its buckets");
     }
+    shared.metering.sweep(shared.store.milliseconds());
     purge::turn(purge).min(rebuild_in_turn(shared, purge))
 }
 

@@ -79,6 +79,7 @@ impl Operation {
             | Operation::ExplainTtl { .. }
             | Operation::SurveyContainers { .. }
             | Operation::SurveyItems(_)
+            | Operation::ReadThroughput { .. }
             | Operation::ReadClock => Right::Read,
 
             Operation::CreateDatabase { .. }
@@ -93,6 +94,8 @@ impl Operation {
             | Operation::WriteItem(_)
             | Operation::WriteBatch(_)
             | Operation::DeletePartition { .. }
+            | Operation::SwitchThroughput { .. }
+            | Operation::ShareThroughput { .. }
             | Operation::MoveClock { .. }
             | Operation::Reset
             | Operation::RunPurge { .. }

@@ -42,6 +42,7 @@ mod liveness;
 mod lives;
 mod locks;
 mod log;
+mod metering;
 mod offers;
 pub mod operation;
 mod pages;
@@ -62,6 +63,7 @@ mod statistics;
 mod survey;
 #[cfg(test)]
 mod tests;
+pub mod throughput;
 pub mod ttl;
 mod unfinished;
 mod unique;
@@ -97,15 +99,17 @@ use crate::figures::AllFigures;
 use crate::items::{Around, WritePlan};
 use crate::lanes::Lanes;
 pub use crate::lanes::{ByLane, LaneFigures};
+use crate::metering::Toll;
 use crate::operation::{
     BatchForm, ContainerScope, Operation, Part, ReadChanges, WriteBatch, WriteItem,
 };
 use crate::purge::Purge;
 pub use crate::purge::{LAG_SECONDS, Lag, PurgeFigures, PurgeState, PurgeStatus};
 use crate::reply::{Reply, Success, Usage, stopped, storage_failed};
-use crate::scope::Opened;
-pub use crate::settings::{EngineSettings, QueryLimits, QuerySteps};
+use crate::scope::{Opened, paid};
+pub use crate::settings::{EngineSettings, QueryLimits, QuerySteps, ThroughputMode};
 use crate::shared::Shared;
+use crate::throughput::OfferFigures;
 use crate::workers::Worker;
 
 /// The database.
@@ -150,7 +154,7 @@ enum Waiting {
     Partition(Ticket<DeletePartition>, FromContainer),
     Work(oneshot::Receiver<Reply>),
     /// It is given up when this is dropped.
-    Query(oneshot::Receiver<Reply>, Waiter),
+    Query(oneshot::Receiver<Reply>, Waiter, Option<Toll>),
     /// The operation begins on another thread.
     Begun(oneshot::Receiver<Answer>),
     /// What is alive is added to it.
@@ -162,12 +166,14 @@ struct FromContainer {
     shared: Arc<Shared>,
     container: Arc<Container>,
     desk: Option<Arc<Desk>>,
+    toll: Option<Toll>,
 }
 
 impl FromContainer {
-    /// Says what is alive in the container.
+    /// Takes the charge, and says what is alive in the container.
     fn tell(self, reply: Reply) -> Answer {
-        let FromContainer { shared, container, desk } = self;
+        let FromContainer { shared, container, desk, toll } = self;
+        let reply = paid(toll, reply);
         let Some(desk) = desk else { return Answer::Ready(shared.tell_usage(&container, reply)) };
         let (Ok(_), Some(now)) = (&reply.outcome, reply.now) else { return Answer::Ready(reply) };
         let lsn = reply.place.as_ref().and_then(|place| place.lsn);
@@ -206,8 +212,11 @@ impl Answer {
                     Waiting::Partition(ticket, within) => {
                         within.tell(ticket.wait().unwrap_or_else(|refused| refused))
                     }
-                    Waiting::Work(receiver) | Waiting::Query(receiver, _) => {
+                    Waiting::Work(receiver) => {
                         return receiver.recv().unwrap_or_else(|_| stopped().into());
+                    }
+                    Waiting::Query(receiver, _, toll) => {
+                        return paid(toll, receiver.recv().unwrap_or_else(|_| stopped().into()));
                     }
                     Waiting::Begun(receiver) => begun(receiver.recv().ok()),
                     Waiting::Told(reply, usage) => told(reply, usage.recv().ok().flatten()),
@@ -233,10 +242,10 @@ impl Pending {
                 Waiting::Work(receiver) => {
                     return receiver.await.unwrap_or_else(|_| stopped().into());
                 }
-                Waiting::Query(receiver, waiter) => {
+                Waiting::Query(receiver, waiter, toll) => {
                     let reply = receiver.await.unwrap_or_else(|_| stopped().into());
                     drop(waiter);
-                    return reply;
+                    return paid(toll, reply);
                 }
                 Waiting::Begun(receiver) => begun(receiver.await.ok()),
                 Waiting::Told(reply, usage) => told(reply, usage.await.ok().flatten()),
@@ -396,21 +405,28 @@ impl Switchboard {
             Operation::ReadItem { at, item, condition } => {
                 let part = Part::of(item.partition_key.clone());
                 let read = |opened: &Opened| items::read(opened, item, &part, &condition);
-                Answer::ready(self.shared.in_container(&at, &part, read))
+                Answer::ready(self.shared.in_metered(&at, &part, read))
             }
-            Operation::ListItems { at, part, page } => Answer::ready(self.shared.in_container(
-                &at,
-                &part,
-                |opened| list::items(opened, &part, &page),
-            )),
+            Operation::ListItems { at, part, page } => {
+                Answer::ready(
+                    self.shared.in_metered(&at, &part, |opened| list::items(opened, &part, &page)),
+                )
+            }
 
             Operation::ReadChanges(asked) => self.read_changes(asked),
 
-            Operation::QueryItems(asked) => self.query(cancel, move |shared, steps| {
-                let look = |opened: &Opened| query::items(shared, opened, &asked, steps);
-                shared.in_container(&asked.at, &asked.part, look)
-            }),
-            Operation::ExplainQuery(asked) => self.query(cancel, move |shared, steps| {
+            Operation::QueryItems(asked) => {
+                // A query that is begun anew in another lane is one request all the same.
+                let toll = match self.shared.enter_metered(&asked.at, &asked.part) {
+                    Ok((_, toll)) => toll,
+                    Err(reply) => return Answer::ready(reply),
+                };
+                self.query(cancel, toll, move |shared, steps| {
+                    let look = |opened: &Opened| query::items(shared, opened, &asked, steps);
+                    shared.in_container(&asked.at, &asked.part, look)
+                })
+            }
+            Operation::ExplainQuery(asked) => self.query(cancel, None, move |shared, steps| {
                 let opened = shared.enter(&asked.at, ErrorKind::NotFound);
                 opened.map_or_else(
                     |reply| reply,
@@ -423,7 +439,7 @@ impl Switchboard {
                 })
             }
             Operation::QueryFeed(asked) => {
-                self.query(cancel, move |shared, steps| query::feed(shared, &asked, steps))
+                self.query(cancel, None, move |shared, steps| query::feed(shared, &asked, steps))
             }
 
             Operation::Refuse { at, part, error } => Answer::ready(self.refuse(&at, &part, error)),
@@ -466,6 +482,16 @@ impl Switchboard {
             }
             Operation::SurveyItems(asked) => {
                 self.view(&asked.at, |opened| survey::items(opened, &asked))
+            }
+
+            Operation::ReadThroughput { at, seconds } => {
+                self.view(&at, |opened| throughput::status(&self.shared, opened, seconds))
+            }
+            Operation::SwitchThroughput { at, mode } => {
+                self.view(&at, |opened| throughput::switch(&self.shared, opened, mode))
+            }
+            Operation::ShareThroughput { at, shares } => {
+                self.view(&at, |opened| throughput::share(&self.shared, opened, shares))
             }
 
             Operation::ReadClock => {
@@ -514,52 +540,60 @@ impl Switchboard {
     fn query(
         &self,
         cancel: Cancel,
+        toll: Option<Toll>,
         query: impl Fn(&Shared, &Steps<'_>) -> Reply + Send + Sync + 'static,
     ) -> Answer {
         let receiver = self.lanes.hand_in(cancel.clone(), query);
-        Answer::Pending(Pending(Waiting::Query(receiver, Waiter(cancel))))
+        Answer::Pending(Pending(Waiting::Query(receiver, Waiter(cancel), toll)))
     }
 
     fn write_item(&self, write: WriteItem) -> Answer {
         let part = Part::of(write.partition_key.clone());
-        let opened = match self.shared.enter_part(&write.at, &part) {
-            Ok(opened) => opened,
+        let (opened, toll) = match self.shared.enter_metered(&write.at, &part) {
+            Ok(entered) => entered,
             Err(reply) => return Answer::ready(reply),
         };
         let plan = items::plan_one(&opened, write, Around::of(&self.shared));
-        self.commit(opened, &part, plan.map(|plan| (plan.bucket(), plan)), Waiting::Item)
+        self.commit((opened, toll), &part, plan.map(|plan| (plan.bucket(), plan)), Waiting::Item)
     }
 
     fn write_batch(&self, batch: WriteBatch) -> Answer {
         let (part, form) = (batch.part.clone(), batch.form);
-        let opened = match self.shared.enter_part(&batch.at, &part) {
-            Ok(opened) => opened,
+        let (opened, toll) = match self.shared.enter_metered(&batch.at, &part) {
+            Ok(entered) => entered,
             Err(reply) => return Answer::ready(reply),
         };
         let plan = items::batch_plan(&opened, batch, Around::of(&self.shared));
         let plan = plan.map(|plan| (plan.bucket(), plan));
-        self.commit(opened, &part, plan, |ticket, within| Waiting::Batch(ticket, within, form))
+        self.commit((opened, toll), &part, plan, |ticket, within| {
+            Waiting::Batch(ticket, within, form)
+        })
     }
 
     fn delete_partition(&self, at: &ContainerScope, key: Option<PartitionKey>) -> Answer {
         let part = Part::of(key.clone());
-        let opened = match self.shared.enter_part(at, &part) {
-            Ok(opened) => opened,
+        let (opened, toll) = match self.shared.enter_metered(at, &part) {
+            Ok(entered) => entered,
             Err(reply) => return Answer::ready(reply),
         };
         let plan = DeletePartition::new(&self.shared, &opened, key);
-        self.commit(opened, &part, plan.map(|plan| (plan.bucket(), plan)), Waiting::Partition)
+        self.commit(
+            (opened, toll),
+            &part,
+            plan.map(|plan| (plan.bucket(), plan)),
+            Waiting::Partition,
+        )
     }
 
     /// Whoever is the first to read every version of a container's items begins its log.
     fn read_changes(&self, asked: ReadChanges) -> Answer {
-        let opened = match self.shared.enter_part(&asked.at, &asked.part) {
-            Ok(opened) => opened,
+        let (opened, toll) = match self.shared.enter_metered(&asked.at, &asked.part) {
+            Ok(entered) => entered,
             Err(reply) => return Answer::ready(reply),
         };
         match feed::changes(&opened, &asked) {
             Changes::Shown(reply) => {
-                Answer::ready(self.shared.tell_usage(&opened.container, reply))
+                Answer::ready(paid(toll, self.shared.tell_usage(&opened.container, reply)))
             }
             Changes::HasNoLog => self.change(move |clerk| feed::begin(clerk, &asked)),
         }
@@ -568,7 +602,7 @@ impl Switchboard {
     /// Hands in a plan, if there is one.
     fn commit<P: Plan>(
         &self,
-        opened: Opened,
+        (opened, toll): (Opened, Option<Toll>),
         part: &Part,
         plan: Result<(Bucket, P)>,
         waiting: impl FnOnce(Ticket<P>, FromContainer) -> Waiting,
@@ -583,17 +617,23 @@ impl Switchboard {
                     }
                 };
                 let (shared, container) = (Arc::clone(&self.shared), opened.container);
-                let within = FromContainer { shared, container, desk };
+                let within = FromContainer { shared, container, desk, toll };
                 Answer::Pending(Pending(waiting(ticket, within)))
             }
-            Err(error) => Answer::ready(opened.failed(error).at(opened.place(part))),
+            Err(error) => {
+                let reply = opened.failed(error).at(opened.place(part));
+                Answer::ready(paid(toll, reply))
+            }
         }
     }
 
     /// Where the container is not there, that is not what the request was refused for.
     fn refuse(&self, at: &ContainerScope, part: &Part, error: Error) -> Reply {
         match self.shared.enter(at, ErrorKind::OwnerNotFound) {
-            Ok(opened) => opened.failed(error).at(opened.place(part)),
+            Ok(opened) => {
+                let toll = self.shared.admit(&opened, at, part).ok().flatten();
+                paid(toll, opened.failed(error).at(opened.place(part)))
+            }
             Err(_) => error.into(),
         }
     }
@@ -703,6 +743,11 @@ impl Engine {
     pub fn container_figures(&self, limit: usize) -> Result<AllFigures> {
         let purged = self.purge.all_purged();
         figures::of_containers(&self.shared, &purged, limit)
+    }
+
+    /// What became of the throughput that is in use, of `limit` offers at most.
+    pub fn throughput_figures(&self, limit: usize) -> Result<Vec<OfferFigures>> {
+        throughput::figures(&self.shared, limit)
     }
 
     /// Reads everything and compares it with itself. The error names the first

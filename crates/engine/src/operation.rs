@@ -6,12 +6,15 @@
 
 use dayfly_model::epk::Epk;
 use dayfly_model::json::ObjectText;
+pub use dayfly_model::meter::{BUCKETS, Priority, Service};
 use dayfly_model::partition_key::PartitionKey;
 use dayfly_model::patch::Patch;
 use dayfly_model::throughput::{Migration, Throughput};
 use dayfly_model::ttl::ContainerTtl;
 use dayfly_model::{Error, ErrorKind, Timestamp};
 pub use dayfly_storage::clock::Step as ClockStep;
+
+use crate::settings::ThroughputMode;
 
 /// A request, understood.
 #[derive(Clone, Debug)]
@@ -249,6 +252,28 @@ pub enum Operation {
     /// Shows items with the end of their lives.
     SurveyItems(SurveyItems),
 
+    /// Shows what becomes of the throughput of a container.
+    ReadThroughput {
+        /// Of which one.
+        at: ContainerScope,
+        /// How many of the last seconds.
+        seconds: u64,
+    },
+    /// Says whether requests to a container are refused that ask for more than it is given.
+    SwitchThroughput {
+        /// Which one.
+        at: ContainerScope,
+        /// Nothing: as the server does.
+        mode: Option<ThroughputMode>,
+    },
+    /// Says how much of the throughput of a container each of its throughput buckets may take.
+    ShareThroughput {
+        /// Of which one.
+        at: ContainerScope,
+        /// In percent; a bucket without a share takes what there is.
+        shares: [Option<u8>; BUCKETS],
+    },
+
     /// Shows the clock.
     ReadClock,
     /// Moves the test clock, or accepts what the wall clock shows.
@@ -343,6 +368,8 @@ pub struct ContainerScope {
     pub intended: Vec<Intended>,
     /// What the client has seen already.
     pub session: Option<String>,
+    /// How it is to be served, beside others.
+    pub service: Service,
 }
 
 /// A RID that a client takes for that of a container.

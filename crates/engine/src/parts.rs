@@ -287,6 +287,22 @@ pub(crate) fn touched(
     Ok(container.ranges.iter().filter(|range| interval.overlaps(range)).map(touch).collect())
 }
 
+/// The ranges that a part of a container touches, by their places.
+pub(crate) fn places(container: &Container, part: &Part) -> Result<std::ops::Range<usize>> {
+    if container.ranges.len() == 1 && part.range.is_none() {
+        return Ok(0..1);
+    }
+    if let Some(key) = whole_key(container, part)? {
+        let epk = container.epk(&key);
+        let after = container.ranges.partition_point(|range| range.min.0 <= epk.0);
+        return Ok(after.saturating_sub(1)..after);
+    }
+    let interval = Interval::of(container, part)?;
+    let first = container.ranges.iter().position(|range| interval.overlaps(range)).unwrap_or(0);
+    let touched = container.ranges.iter().skip(first);
+    Ok(first..first + touched.take_while(|range| interval.overlaps(range)).count())
+}
+
 /// The key of a part, if it names one logical partition.
 fn whole_key(container: &Container, part: &Part) -> Result<Option<PartitionKey>> {
     match &part.partition_key {

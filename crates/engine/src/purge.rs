@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! pacer       how much at once, and how long to rest, by what users do
+//! means       what it may spend, where throughput is enforced
 //! unit        one commit: burials, and how far the cursors have come
 //! clear       what deleted containers left
 //! counters    what was done, in numbers
@@ -20,6 +21,7 @@
 
 mod clear;
 mod counters;
+mod means;
 mod pacer;
 mod trim;
 mod unit;
@@ -38,6 +40,7 @@ use serde_json::json;
 pub(crate) use self::clear::clear_bucket;
 use self::counters::Counters;
 pub use self::counters::{LAG_SECONDS, Lag, PurgeFigures};
+use self::means::Means;
 use self::pacer::{ByUsers, Load, Meter, Pacer, awaited};
 pub(crate) use self::pacer::{PERIOD, Pace};
 pub(crate) use self::unit::passed;
@@ -152,6 +155,9 @@ impl Purge {
     /// A container's bucket is gone, and nothing is kept of it here.
     fn forget(&self, bucket: Bucket) {
         self.shared.deadlines.forget(bucket);
+        if let Some(container) = keys::container_of(bucket) {
+            self.shared.metering.forget(container);
+        }
         lock(&self.runs).remove(&bucket);
         if let Some(container) = keys::container_of(bucket) {
             self.counters.forget(container);
@@ -183,6 +189,12 @@ impl Purge {
     /// How much at once, and how long to rest, while there is something to do.
     pub(crate) fn pace(&self) -> Pace {
         self.pacer.pace(self.load(true))
+    }
+
+    /// What may be spent now in a bucket. Who makes room on a full disk does not ask.
+    pub(crate) fn means(&self, bucket: Bucket, pace: Pace) -> Means {
+        let means = Means::of(&self.shared, bucket);
+        if pace == Pace::FULL { means.unlimited() } else { means }
     }
 
     /// A commit was made in the background.
@@ -235,7 +247,12 @@ fn bury_in_turn(purge: &Purge, bucket: Bucket, pace: Pace, now: Second) {
         // Resuming looks at it again.
         return purge.shared.deadlines.settle(bucket, After::Next(None));
     }
-    let stepped = catch_unwind(AssertUnwindSafe(|| step(purge, bucket, pace)));
+    let means = purge.means(bucket, pace);
+    if !means.is_there() {
+        let next = After::Next(Some(now.saturating_add(1)));
+        return purge.shared.deadlines.settle(bucket, next);
+    }
+    let stepped = catch_unwind(AssertUnwindSafe(|| step(purge, bucket, pace, &means)));
     let stepped = stepped.unwrap_or_else(|_| {
         let why = "the purge of this bucket panicked; this is a bug".to_owned();
         Err(dayfly_storage::Error::Unavailable(why))
@@ -254,6 +271,9 @@ fn bury_in_turn(purge: &Purge, bucket: Bucket, pace: Pace, now: Second) {
             (After::Failed(now), Some(error.to_string()))
         }
     };
+    if matches!(after, After::Next(_)) {
+        means.rest(&purge.shared);
+    }
     purge.shared.deadlines.settle(bucket, after);
     if after == After::Gone {
         purge.forget(bucket);
@@ -272,16 +292,12 @@ fn clear_in_turn(purge: &Purge, pace: Pace) -> bool {
 }
 
 /// One look at a bucket, and one unit if something is due; and one at its log.
-fn step(purge: &Purge, bucket: Bucket, pace: Pace) -> dayfly_storage::Result<After> {
+fn step(purge: &Purge, bucket: Bucket, pace: Pace, means: &Means) -> dayfly_storage::Result<After> {
     let _unit = lock(&purge.unit);
-    let look = unit::look(
-        &*purge.shared.store.snapshot()?,
-        bucket,
-        pace,
-        LookBounds::default(),
-        &purge.shared.index,
-    );
-    let (after, _) = commit(purge, bucket, look?, |_| Ok(None))?;
+    let bounds = LookBounds { charge_max: means.most(), ..LookBounds::default() };
+    let look =
+        unit::look(&*purge.shared.store.snapshot()?, bucket, pace, bounds, &purge.shared.index);
+    let (after, _) = commit(purge, bucket, (look?, means), |_| Ok(None))?;
     Ok(after.and(trim::step(purge, bucket, pace)?))
 }
 
@@ -292,21 +308,24 @@ struct Steps<'a> {
     bucket: Bucket,
     until: Timestamp,
     ahead: Option<Look>,
+    means: Means,
 }
 
 impl<'a> Steps<'a> {
     fn new(purge: &'a Purge, bucket: Bucket, until: Timestamp) -> Steps<'a> {
-        Steps { purge, bucket, until, ahead: None }
+        let means = Means::of(&purge.shared, bucket).unlimited();
+        Steps { purge, bucket, until, ahead: None, means }
     }
 
     fn step(&mut self, pace: Pace) -> dayfly_storage::Result<After> {
         let Steps { purge, bucket, until, .. } = *self;
         let _unit = lock(&purge.unit);
         let look = |behind| {
-            let bounds = LookBounds { behind, until: Some(until) };
+            let bounds = LookBounds { behind, until: Some(until), charge_max: None };
             unit::look(&*purge.shared.store.snapshot()?, bucket, pace, bounds, &purge.shared.index)
         };
         let now = self.ahead.take().map_or_else(|| look(None), Ok)?;
+        let now = (now, &self.means);
         let (after, ahead) = commit(purge, bucket, now, |end| look(Some(end)).map(Some))?;
         self.ahead = ahead;
         Ok(after)
@@ -318,7 +337,7 @@ impl<'a> Steps<'a> {
 fn commit(
     purge: &Purge,
     bucket: Bucket,
-    look: Look,
+    (look, means): (Look, &Means),
     meanwhile: impl FnOnce(Cursor) -> dayfly_storage::Result<Option<Look>>,
 ) -> dayfly_storage::Result<(After, Option<Look>)> {
     let (unit, more, next) = match look {
@@ -333,6 +352,7 @@ fn commit(
     let ahead = end.filter(|_| more).map_or(Ok(None), meanwhile);
     let buried = ticket.wait()?;
     purge.counted();
+    means.spend(&purge.shared, buried.charge);
     if let Some(container) = keys::container_of(bucket) {
         purge.counters.buried(container, &buried);
     }

@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
+use dayfly_model::charge::Charge;
+use dayfly_model::meter::Throttled;
 use dayfly_model::session::{self, TokenPart};
 use dayfly_model::{Error, ErrorKind, Result, Timestamp};
 use dayfly_storage::{Bucket, Direction, Snapshot};
 
 use crate::catalog::{self, Container};
 use crate::index::walk::{Entries, EntryRange};
+use crate::metering::Toll;
 use crate::operation::{ContainerScope, Intended, Part};
 use crate::parts::{self, Touched};
 use crate::reply::{Origin, Reply, Usage, storage_failed};
@@ -114,6 +117,47 @@ impl Shared {
         Ok(opened)
     }
 
+    /// The same for a request that takes from the container's throughput, if that gives it
+    /// something.
+    pub(crate) fn enter_metered(
+        &self,
+        at: &ContainerScope,
+        part: &Part,
+    ) -> Result<(Opened, Option<Toll>), Reply> {
+        let opened = self.enter_part(at, part)?;
+        match self.admit(&opened, at, part) {
+            Ok(toll) => Ok((opened, toll)),
+            Err(throttled) => {
+                let refused = opened.failed(Error::throttled(throttled));
+                Err(Reply { charge: Charge::NOTHING, ..refused }.at(opened.place(part)))
+            }
+        }
+    }
+
+    /// Whether a request may take from the throughput of the ranges that it touches.
+    pub(crate) fn admit(
+        &self,
+        opened: &Opened,
+        at: &ContainerScope,
+        part: &Part,
+    ) -> Result<Option<Toll>, Throttled> {
+        let (snapshot, container) = (&*opened.snapshot, &opened.container);
+        self.metering.admit(&self.store, snapshot, container, part, at.service)
+    }
+
+    /// Answers about the items of a part of a container, for what the answer costs.
+    pub(crate) fn in_metered(
+        &self,
+        at: &ContainerScope,
+        part: &Part,
+        look: impl FnOnce(&Opened) -> Reply,
+    ) -> Reply {
+        match self.enter_metered(at, part) {
+            Ok((opened, toll)) => paid(toll, self.tell_usage(&opened.container, look(&opened))),
+            Err(reply) => reply,
+        }
+    }
+
     /// Adds to an answer about items what is alive in their container.
     pub(crate) fn tell_usage(&self, container: &Container, mut reply: Reply) -> Reply {
         if let (Ok(success), Some(now)) = (&mut reply.outcome, reply.now) {
@@ -162,6 +206,14 @@ impl Shared {
             Err(error) => Err(Reply::failed(gone(error, at), catalog::now(&*snapshot))),
         }
     }
+}
+
+/// An answer, once its charge is taken.
+pub(crate) fn paid(toll: Option<Toll>, reply: Reply) -> Reply {
+    if let Some(toll) = toll {
+        toll.pay(reply.charge);
+    }
+    reply
 }
 
 /// Clients that have cached a container's RID say so, and look again when the

@@ -6,8 +6,29 @@ pub(crate) const SLICES_MAX: usize = 256;
 /// A week.
 const FEED_RETENTION_MINUTES: u32 = 7 * 24 * 60;
 
+/// What becomes of requests that ask for more than their throughput gives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ThroughputMode {
+    /// They are counted, and carried out.
+    #[default]
+    Measured,
+    /// They are refused, and told when to come again.
+    Enforced,
+}
+
+impl ThroughputMode {
+    /// As the admin API calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            ThroughputMode::Measured => "measured",
+            ThroughputMode::Enforced => "enforced",
+        }
+    }
+}
+
 /// What can be set.
 #[derive(Clone, Copy, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
 pub struct EngineSettings {
     /// Refuse what the strictest reading of the service refuses.
     pub strict: bool,
@@ -32,6 +53,10 @@ pub struct EngineSettings {
     pub feed_retention_minutes: u32,
     /// Whether one request may remove everything: what is here is for tests.
     pub resettable: bool,
+    /// What becomes of requests that ask for more than their throughput gives.
+    pub throughput: ThroughputMode,
+    /// Whether throughput that nobody used may be spent later.
+    pub burst: bool,
 }
 
 impl Default for EngineSettings {
@@ -47,6 +72,8 @@ impl Default for EngineSettings {
             query_limits: QueryLimits::USUAL,
             feed_retention_minutes: FEED_RETENTION_MINUTES,
             resettable: false,
+            throughput: ThroughputMode::Measured,
+            burst: false,
         }
     }
 }

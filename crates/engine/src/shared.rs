@@ -11,6 +11,7 @@ use crate::catalog::{self, Catalog};
 use crate::deadlines::Deadlines;
 use crate::index::Index;
 use crate::listings::Listings;
+use crate::metering::Metering;
 use crate::reply::Reply;
 use crate::settings::EngineSettings;
 use crate::usage::UsageCache;
@@ -31,11 +32,14 @@ pub(crate) struct Shared {
     pub(crate) usage: UsageCache,
     /// What ranges of the index named for queries that go on.
     pub(crate) listings: Listings,
+    /// Who may take how much of a throughput.
+    pub(crate) metering: Metering,
 }
 
 impl Shared {
     pub(crate) fn new(store: Arc<dyn Store>, settings: EngineSettings) -> Shared {
         Shared {
+            metering: Metering::new(&settings, &*store),
             store,
             catalog: Catalog::new(),
             settings,

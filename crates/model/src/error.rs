@@ -6,6 +6,8 @@
 
 use std::fmt;
 
+use crate::meter::Throttled;
+
 /// What the client sees of an error kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wire {
@@ -84,6 +86,10 @@ error_kinds! {
     AnswerTooLarge          413 3402 "RequestEntityTooLarge";
     /// Another operation of the batch failed, and this one with it.
     FailedDependency        424    0 "FailedDependency";
+    /// More was asked for than the throughput gives; try again a little later.
+    TooManyRequests         429 3200 "TooManyRequests";
+    /// More was asked for than the share of a throughput bucket gives.
+    ShareSpent              429 3212 "TooManyRequests";
     /// The request line or the headers are over the limit.
     HeaderTooLarge          431    0 "RequestHeaderFieldsTooLarge";
     /// Somebody else wrote at the same time; send it again.
@@ -108,12 +114,14 @@ pub struct Error {
     pub kind: ErrorKind,
     /// What was wrong with which value.
     pub message: String,
+    /// After so many milliseconds it is worth to try again, if that is known.
+    pub retry_after_ms: Option<u64>,
 }
 
 impl Error {
     /// A failure of `kind`, told by `message`.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Error { kind, message: message.into() }
+        Error { kind, message: message.into(), retry_after_ms: None }
     }
 
     /// The request itself is wrong.
@@ -125,6 +133,18 @@ impl Error {
     pub fn in_its_words(sentence: impl Into<String>) -> Self {
         let body = serde_json::json!({ "Errors": [sentence.into()] });
         Error::bad_request(format!("Message: {body}"))
+    }
+
+    /// More was asked for than the throughput gives, or a throughput bucket may take of it:
+    /// in the words of the service.
+    pub fn throttled(throttled: Throttled) -> Self {
+        let kind =
+            if throttled.by_share { ErrorKind::ShareSpent } else { ErrorKind::TooManyRequests };
+        let sentence = "Request rate is large. More Request Units may be needed, so no changes \
+                        were made. Please retry this request later. Learn more: \
+                        http://aka.ms/cosmosdb-error-429";
+        let retry_after_ms = Some(throttled.wait_ms);
+        Error { kind, retry_after_ms, ..Error::in_its_words(sentence) }
     }
 
     /// A feature of the service that dayfly does not have yet.

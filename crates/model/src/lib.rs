@@ -13,6 +13,7 @@ pub mod error;
 pub mod id;
 pub mod indexing;
 pub mod json;
+pub mod meter;
 pub mod partition_key;
 pub mod patch;
 pub mod rid;

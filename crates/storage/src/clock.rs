@@ -143,6 +143,8 @@ pub(crate) struct Clock {
     in_flight: Option<Second>,
     test: TestClock,
     asked: bool,
+    /// The greatest time in milliseconds that was told.
+    milliseconds: u64,
     /// The time that a person has accepted although the wall was behind it.
     accepted: Second,
     /// The doubt and the acceptance that are durable.
@@ -162,6 +164,7 @@ impl Clock {
             in_flight: None,
             test: TestClock::default(),
             asked: false,
+            milliseconds: 0,
             accepted: 0,
             saved: (Doubt::default(), 0),
             said_to_stand: false,
@@ -205,6 +208,18 @@ impl Clock {
     /// About what time it is. Nobody may be shown this.
     pub(crate) fn glance(&mut self) -> Second {
         self.wall().max(self.floor)
+    }
+
+    /// About what time it is, in milliseconds; it does not run back. For a pace: no life is
+    /// judged by it.
+    pub(crate) fn milliseconds(&mut self) -> u64 {
+        let wall = self.wall();
+        // The second is read first: what is read after it is never ahead of the clock.
+        let runs = self.test.frozen.is_none() && wall >= self.floor;
+        let part = if runs { self.wall.milliseconds() } else { 0 };
+        let now = wall.max(self.floor).saturating_mul(1000).saturating_add(part);
+        self.milliseconds = self.milliseconds.max(now);
+        self.milliseconds
     }
 
     /// Starts a group. Its time may be past the ceiling, since nobody sees it

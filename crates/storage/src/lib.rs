@@ -187,6 +187,11 @@ pub trait Store: Send + Sync {
     /// time, needs no lease, and nothing may be judged by it.
     fn glance(&self) -> clock::Reading;
 
+    /// The same in milliseconds, which do not run back: for a pace, such as that of a meter.
+    fn milliseconds(&self) -> u64 {
+        self.glance().now.saturating_mul(1000)
+    }
+
     /// Moves the test clock, if the store was opened with one, or accepts what
     /// the wall clock shows.
     fn move_clock(&self, step: clock::Step) -> Result<clock::Reading, clock::Refused>;

@@ -135,6 +135,7 @@ fn id(figure: Figure) -> Option<u16> {
         Figure::Charge => 0x0015,
         Figure::Duration => 0x0051,
         Figure::RequiresDistribution => 0x0066,
+        Figure::RetryAfter => 0x000C,
         Figure::Quota => 0x000E,
         Figure::Usage => 0x000F,
         Figure::ShareThroughput => 0x0036,

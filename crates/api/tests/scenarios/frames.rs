@@ -78,6 +78,7 @@ const TOLD: &[(u16, Kind, &str)] = &[
     (0x02, Short, "x-ms-last-state-change-utc"),
     (0x03, Text, "x-ms-continuation"),
     (0x04, Text, "etag"),
+    (0x0C, Number, "x-ms-retry-after-ms"),
     (0x0E, Text, "x-ms-resource-quota"),
     (0x0F, Text, "x-ms-resource-usage"),
     (0x10, Short, "x-ms-schemaversion"),

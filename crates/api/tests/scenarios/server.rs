@@ -145,6 +145,12 @@ impl Server {
         self.wall.set(second);
     }
 
+    #[allow(dead_code, reason = "scripts know what time it is")]
+    pub(crate) fn wall_second(&self) -> u64 {
+        use dayfly_storage::clock::Wall as _;
+        self.wall.seconds()
+    }
+
     pub(crate) fn tick(&self) {
         self.running().store.tick().unwrap();
     }

@@ -72,7 +72,7 @@ impl Counters {
     pub(super) fn buried(&self, container: u32, buried: &Buried) {
         let counts = &mut *lock(&self.0);
         counts.figures.purged_items += buried.items;
-        counts.figures.ru_spent += buried.charge_ru;
+        counts.figures.ru_spent += buried.charge.ru();
         for lag in &buried.lags {
             counts.figures.lag.add(*lag);
         }

@@ -20,6 +20,8 @@
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use dayfly_model::charge;
+use dayfly_model::meter::Units;
 use dayfly_storage::{Error, Figures, Store, Urgency};
 
 use super::lock;
@@ -69,6 +71,14 @@ pub(crate) struct Pace {
 impl Pace {
     /// As fast as it goes.
     pub(super) const FULL: Pace = Pace { items: 512, rest: Duration::ZERO, urgency: Urgency::Now };
+
+    /// The same, for a unit that may cost no more than this: none of its items costs less
+    /// than the cheapest write.
+    pub(super) fn within(self, charge_max: Option<Units>) -> Pace {
+        let Some(most) = charge_max else { return self };
+        let cheapest = charge::of_delete(0, 0).into();
+        Pace { items: self.items.min(most.holds(cheapest)).max(1), ..self }
+    }
 
     /// How many bytes of records the next unit may have.
     pub(crate) fn bytes(self) -> usize {

@@ -13,6 +13,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use bytes::{Buf, BufMut, Bytes};
+use dayfly_model::meter::Units;
 use dayfly_model::ttl::{ContainerTtl, Life, Policy};
 use dayfly_model::{Timestamp, charge};
 use dayfly_storage::tally::Change;
@@ -102,6 +103,8 @@ pub(super) struct Unit {
     /// The partition that was deleted, if they are of one.
     sweep: Option<Sweep>,
     bytes_max: usize,
+    /// What it may cost.
+    charge_max: Option<Units>,
     urgency: Urgency,
 }
 
@@ -122,11 +125,14 @@ struct Candidate {
     partition_key: Option<Vec<u8>>,
     /// About how many bytes its burial is about.
     weight: u64,
+    /// What deleting it would cost.
+    charge: Units,
 }
 
 impl Candidate {
     fn new(row: FeedRow, place: Place) -> Candidate {
-        Candidate { weight: row.bytes, row, place, source: None, partition_key: None }
+        let (weight, charge) = (row.bytes, charge_of(&row, 0));
+        Candidate { weight, charge, row, place, source: None, partition_key: None }
     }
 
     /// Takes what a burial needs of the item.
@@ -170,7 +176,7 @@ pub(super) struct Buried {
     /// How many expired items it removed.
     pub(super) items: u64,
     /// What deleting them would have cost.
-    pub(super) charge_ru: f64,
+    pub(super) charge: Units,
     /// How long they were dead, in seconds, where that is known.
     pub(super) lags: Vec<u64>,
     /// The commit's time.
@@ -189,6 +195,8 @@ pub(super) struct LookBounds {
     pub(super) behind: Option<Cursor>,
     /// What was due at this time, and not what is due now.
     pub(super) until: Option<Timestamp>,
+    /// What the unit may cost; one item is taken in any case.
+    pub(super) charge_max: Option<Units>,
 }
 
 /// What is due in both queues of `bucket`.
@@ -211,7 +219,8 @@ pub(super) fn look(
     if head.lsn == 0 || state.deleted {
         return Ok(Look::Gone);
     }
-    let now = Timestamp(snapshot.now());
+    let (now, charge_max) = (Timestamp(snapshot.now()), bounds.charge_max);
+    let pace = pace.within(charge_max);
     let cuts = state.policy.cuts(bounds.until.map_or(now, |until| until.min(now)));
     let is_first = bounds.behind.is_none();
     let from = if let Some(behind) = bounds.behind {
@@ -221,7 +230,7 @@ pub(super) fn look(
         stored.map(Cursor::decode).unwrap_or_default()
     };
     if state.partitions.pending > 0 && is_first {
-        return sweep(snapshot, bucket, pace, from, index);
+        return sweep(snapshot, bucket, (pace, charge_max), from, index);
     }
     let mut to = from.clone();
 
@@ -251,11 +260,12 @@ pub(super) fn look(
         return Ok(Look::Nothing(next));
     }
     let (bytes_max, urgency) = (pace.bytes(), pace.urgency);
-    read_items(snapshot, bucket, index, bytes_max, &mut candidates)?;
+    read_items(snapshot, bucket, index, (bytes_max, charge_max), &mut candidates)?;
     let (candidates, mark) = (Arc::new(candidates), snapshot.mark());
     let index = Arc::clone(index);
     let sweep = None;
-    let unit = Unit { index, bucket, candidates, mark, from, to, sweep, bytes_max, urgency };
+    let unit =
+        Unit { index, bucket, candidates, mark, from, to, sweep, bytes_max, charge_max, urgency };
     Ok(Look::Due { unit, more, next })
 }
 
@@ -264,7 +274,7 @@ pub(super) fn look(
 fn sweep(
     snapshot: &dyn Snapshot,
     bucket: Bucket,
-    pace: Pace,
+    (pace, charge_max): (Pace, Option<Units>),
     from: Cursor,
     index: &Arc<Index>,
 ) -> Result<Look> {
@@ -287,7 +297,7 @@ fn sweep(
     };
     let mut candidates: Vec<Candidate> = records.iter().map(candidate).collect();
     let (bytes_max, urgency) = (pace.bytes(), pace.urgency);
-    read_items(snapshot, bucket, index, bytes_max, &mut candidates)?;
+    read_items(snapshot, bucket, index, (bytes_max, charge_max), &mut candidates)?;
     let unit = Unit {
         index: Arc::clone(index),
         bucket,
@@ -297,6 +307,7 @@ fn sweep(
         from,
         sweep: Some(Sweep { deleted, is_last }),
         bytes_max,
+        charge_max,
         urgency,
     };
     Ok(Look::Due { unit, more: true, next: None })
@@ -326,7 +337,7 @@ fn read_items(
     snapshot: &dyn Snapshot,
     bucket: Bucket,
     index: &Index,
-    bytes_max: usize,
+    (bytes_max, charge_max): (usize, Option<Units>),
     candidates: &mut [Candidate],
 ) -> Result<()> {
     let get = |key: &[u8]| snapshot.get(bucket, key);
@@ -349,22 +360,28 @@ fn read_items(
                 break;
             }
             if let Some(source) = &candidate.source {
-                candidate.weight += source.by(recipe(&candidate.row), candidate.row.ts)?.weight();
+                let indexed = source.by(recipe(&candidate.row), candidate.row.ts)?;
+                candidate.weight += indexed.weight();
+                candidate.charge = charge_of(&candidate.row, indexed.charged());
             }
             weighed.add(candidate);
         }
     }
     // What the unit does not take is not held until it is committed.
-    let taken = taken(candidates, bytes_max);
+    let taken = taken(candidates, bytes_max, charge_max);
     candidates.iter_mut().skip(taken).for_each(|candidate| candidate.source = None);
     Ok(())
 }
 
-/// How many of the candidates go into the commit: as many as weigh what it may.
-fn taken(candidates: &[Candidate], bytes_max: usize) -> usize {
-    let mut bytes = 0;
+/// How many of the candidates go into the commit: as many as weigh what it may, and cost no
+/// more than it may, but for the first.
+fn taken(candidates: &[Candidate], bytes_max: usize, charge_max: Option<Units>) -> usize {
+    let (mut bytes, mut charge) = (0, Units::ZERO);
     let fits = |candidate: &&Candidate| {
-        let fits = bytes < bytes_max as u64;
+        let is_first = charge == Units::ZERO;
+        charge += candidate.charge;
+        let is_paid = is_first || charge_max.is_none_or(|most| charge <= most);
+        let fits = bytes < bytes_max as u64 && is_paid;
         bytes += candidate.weight;
         fits
     };
@@ -669,7 +686,7 @@ impl Plan for Unit {
         let policies = self.index.policies(self.bucket, &get)?;
         let done = policies.done(&get)?;
         let mut dead = Vec::new();
-        let taken = taken(&self.candidates, self.bytes_max);
+        let taken = taken(&self.candidates, self.bytes_max, self.charge_max);
         let candidates = || self.candidates.iter().take(taken);
         let versions: Vec<u64> = candidates().map(|candidate| candidate.row.version).collect();
         let newest = record::are_newest(view, self.mark, &versions)?;
@@ -709,7 +726,7 @@ impl Plan for Unit {
             }
             Buried {
                 items: rows().filter(|row| liveness.has_expired(*row)).count() as u64,
-                charge_ru: rows().map(charge_ru).sum(),
+                charge: buried().map(|(row, of)| charge_of(row, of.indexed.charged())).sum(),
                 lags: rows()
                     .filter_map(|row| state.policy.died_at(row.life, Timestamp(stamp.ts)))
                     .map(|died| stamp.ts.saturating_sub(died.0))
@@ -731,8 +748,9 @@ impl Plan for Unit {
     }
 }
 
-fn charge_ru(row: &FeedRow) -> f64 {
-    charge::of_delete(usize::try_from(row.bytes).unwrap_or(usize::MAX), 0).ru()
+/// What deleting an item with so many terms in the index would cost.
+fn charge_of(row: &FeedRow, terms: usize) -> Units {
+    charge::of_delete(usize::try_from(row.bytes).unwrap_or(usize::MAX), terms).into()
 }
 
 #[cfg(test)]
@@ -777,6 +795,7 @@ mod tests {
             to: Cursor { feed: 9, due: Some(b"x2".to_vec()) },
             sweep: None,
             bytes_max: 1,
+            charge_max: None,
             urgency: Urgency::Rides,
         };
         let cursor = |feed, due: Option<&[u8]>| Cursor { feed, due: due.map(<[u8]>::to_vec) };

@@ -409,7 +409,8 @@ fn what_was_purged_is_counted() {
     let figures = server.engine().purge_figures();
     assert_eq!(figures.purged_items, 4);
     assert_eq!((figures.lag.count, figures.lag.sum_seconds), (4, 3 * 8 + 3));
-    assert!((figures.ru_spent - 4.0 * 4.95).abs() < 1e-9);
+    // As their deletes, with one term of the index each.
+    assert!((figures.ru_spent - 4.0 * 5.15).abs() < 1e-9, "{figures:?}");
     let status = server.engine().purge_status(1);
     assert_eq!((status.state, status.purged_items), (PurgeState::Idle, 4));
     assert!((status.items_per_second - 0.4).abs() < 1e-9);

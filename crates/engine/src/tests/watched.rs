@@ -264,6 +264,10 @@ impl Store for Watched {
         Reading { purge_hold: glance.purge_hold.or(hold), ..glance }
     }
 
+    fn milliseconds(&self) -> u64 {
+        self.inner.milliseconds()
+    }
+
     fn move_clock(&self, step: Step) -> Result<Reading, Refused> {
         self.inner.move_clock(step)
     }

@@ -45,6 +45,11 @@ pub trait Wall: Send + Sync {
     fn seconds(&self) -> Second {
         self.look().wall
     }
+
+    /// How many milliseconds of its second have passed.
+    fn milliseconds(&self) -> u64 {
+        0
+    }
 }
 
 /// The real clocks.
@@ -71,6 +76,12 @@ impl Wall for SystemWall {
         let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         since.map_or(0, |since| since.as_secs())
     }
+
+    #[expect(clippy::disallowed_methods, reason = "see above")]
+    fn milliseconds(&self) -> u64 {
+        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        since.map_or(0, |since| since.subsec_millis().into())
+    }
 }
 
 /// Clocks that show what they are told, also when that is in the past.
@@ -80,13 +91,15 @@ pub struct HandWall(Mutex<Hands>);
 #[derive(Debug, Default)]
 struct Hands {
     look: Look,
+    milliseconds: u64,
     boot_id: BootId,
 }
 
 impl HandWall {
     /// A wall clock that shows `second`.
     pub fn at(second: Second) -> Self {
-        HandWall(Mutex::new(Hands { look: Look { wall: second, boot: 0 }, boot_id: 1 }))
+        let look = Look { wall: second, boot: 0 };
+        HandWall(Mutex::new(Hands { look, milliseconds: 0, boot_id: 1 }))
     }
 
     /// Time passes until the wall clock shows `second`. If that is in the past,
@@ -102,6 +115,15 @@ impl HandWall {
         let look = &mut self.lock().look;
         look.boot += seconds;
         look.wall += seconds;
+    }
+
+    /// A little time passes.
+    pub fn pass_milliseconds(&self, milliseconds: u64) {
+        let mut hands = self.lock();
+        let passed = hands.milliseconds + milliseconds;
+        hands.milliseconds = passed % 1000;
+        hands.look.boot += passed / 1000;
+        hands.look.wall += passed / 1000;
     }
 
     /// The wall clock is set to `second`, and no time passes.
@@ -128,5 +150,9 @@ impl Wall for HandWall {
 
     fn boot_id(&self) -> Option<BootId> {
         Some(self.lock().boot_id)
+    }
+
+    fn milliseconds(&self) -> u64 {
+        self.lock().milliseconds
     }
 }

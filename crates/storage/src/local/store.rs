@@ -105,6 +105,10 @@ impl<B: Backend> Store for Local<B> {
         clock.reading(now)
     }
 
+    fn milliseconds(&self) -> u64 {
+        lock(&self.shared.state).clock.milliseconds()
+    }
+
     fn move_clock(&self, step: Step) -> Result<Reading, Refused> {
         if step != Step::Accept && !self.shared.options.test_clock {
             return Err(Refused::NoTestClock);

@@ -184,6 +184,10 @@ impl Store for Far {
         self.inner.glance()
     }
 
+    fn milliseconds(&self) -> u64 {
+        self.inner.milliseconds()
+    }
+
     fn move_clock(&self, step: Step) -> Result<Reading, Refused> {
         self.inner.move_clock(step)
     }

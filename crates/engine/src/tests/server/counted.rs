@@ -143,6 +143,10 @@ impl Store for Counted {
         self.store.glance()
     }
 
+    fn milliseconds(&self) -> u64 {
+        self.store.milliseconds()
+    }
+
     fn move_clock(&self, step: Step) -> Result<Reading, Refused> {
         self.store.move_clock(step)
     }
