@@ -12,6 +12,7 @@ use std::sync::atomic::Ordering;
 
 use dayfly_engine::cancel::Reason;
 use dayfly_engine::figures::{AllFigures, ContainerFigures};
+use dayfly_engine::throughput::OfferFigures;
 use dayfly_engine::{ByLane, COMMIT_SECONDS, Engine, LAG_SECONDS};
 
 use self::page::Page;
@@ -33,6 +34,10 @@ pub(crate) fn render(engine: &Engine, meters: &Meters, edge: &Edge) -> String {
     store(&mut page, engine);
     purge(&mut page, engine);
     recounts(&mut page, engine);
+    match engine.throughput_figures(CONTAINERS_MAX) {
+        Ok(figures) => throughput(&mut page, &figures),
+        Err(error) => tracing::warn!(%error, "the figures of throughput could not be read"),
+    }
     match engine.container_figures(CONTAINERS_MAX) {
         Ok(figures) => containers(&mut page, &figures),
         Err(error) => tracing::warn!(%error, "the figures of the containers could not be read"),
@@ -281,6 +286,50 @@ fn recounts(page: &mut Page, engine: &Engine) {
     ] {
         page.sample(&[("result", result)], counter.load(Ordering::Relaxed));
     }
+}
+
+/// A metric of each throughput: its name, its kind, what it says, and how it is read.
+type OfferMetric = (&'static str, &'static str, &'static str, fn(&OfferFigures) -> f64);
+
+const PER_OFFER: &[OfferMetric] = &[
+    (
+        "dayfly_throughput_provisioned",
+        "gauge",
+        "The most that a throughput gives in a second, in request units.",
+        |of| of.provisioned.into(),
+    ),
+    ("dayfly_throughput_used_total", "counter", "What users were charged of it.", |of| of.used),
+    ("dayfly_throughput_overflow_total", "counter", "What they left over.", |of| of.overflow),
+    (
+        "dayfly_throughput_purge_spent_total",
+        "counter",
+        "What the background spent of that: the purge, and rebuilds of indexes.",
+        |of| of.background,
+    ),
+];
+
+/// What is in use. What was thrown away because nobody used it begins anew.
+fn throughput(page: &mut Page, figures: &[OfferFigures]) {
+    for (name, kind, help, value) in PER_OFFER {
+        page.describe(name, kind, help);
+        for of in figures {
+            page.sample(&[("owner", &of.owner)], value(of));
+        }
+    }
+    page.describe(
+        "dayfly_throttled_total",
+        "counter",
+        "Requests that were refused because they asked for more, or would have been.",
+    );
+    for of in figures {
+        page.sample(&[("owner", &of.owner)], of.throttled);
+    }
+    page.single(
+        "dayfly_ttl_purge_forced",
+        "gauge",
+        "Throughputs of which the purge gets a little whatever users leave over.",
+        figures.iter().filter(|of| of.is_forced).count(),
+    );
 }
 
 /// A metric of each container: its name, its kind, what it says, and how it is

@@ -15,6 +15,7 @@ mod missing;
 mod portal;
 mod query;
 mod requests;
+mod ru;
 mod show;
 mod typed;
 
@@ -34,6 +35,7 @@ use self::manual::{Completions, Manual};
 use self::portal::Portal;
 use self::query::Query;
 use self::requests::Requests;
+use self::ru::Ru;
 use crate::keys;
 
 /// What to do instead of serving.
@@ -53,6 +55,8 @@ pub(crate) enum Command {
     Feed(Feed),
     /// Shows the last requests that a running server answered.
     Requests(Requests),
+    /// Shows what becomes of the throughput of a container, second by second.
+    Ru(Ru),
     /// Prints an address that opens the portal of a running server.
     Portal(Portal),
     /// Prints a new account key, for --key or --key-file.
@@ -183,7 +187,12 @@ impl std::fmt::Display for Container {
 impl Container {
     /// The path of its time to live.
     fn path(&self) -> String {
-        format!("/_admin/v1/containers/{}/{}/ttl", encoded(&self.0), encoded(&self.1))
+        self.below("ttl")
+    }
+
+    /// The path of what the admin API has for it.
+    fn below(&self, what: &str) -> String {
+        format!("/_admin/v1/containers/{}/{}/{what}", encoded(&self.0), encoded(&self.1))
     }
 }
 
@@ -284,6 +293,7 @@ impl Command {
             Command::Query(query) => query.run(),
             Command::Feed(feed) => feed.run(),
             Command::Requests(requests) => requests.run(),
+            Command::Ru(ru) => ru.run(),
             Command::Portal(portal) => portal.run(),
             Command::Key => key::run(),
             Command::Healthcheck(health) => health.run(),

@@ -3,7 +3,10 @@
 
 use std::time::Duration;
 
-use crate::index::rebuild::{self, Moved, Size};
+use dayfly_model::charge::Charge;
+use dayfly_storage::Bucket;
+
+use crate::index::rebuild::{self, Moved, RebuildMeans, Size};
 use crate::purge::{self, PERIOD, Pace, Purge};
 use crate::recovery;
 use crate::shared::Shared;
@@ -27,8 +30,8 @@ fn rebuild_in_turn(shared: &Shared, purge: &Purge) -> Duration {
     let pace = purge.pace();
     let Pace { items, urgency, .. } = pace;
     let size = Size { items, bytes: pace.bytes() as u64, urgency };
-    match rebuild::turn(&*shared.store, &shared.index, size) {
-        Ok(Moved::Idle) => PERIOD,
+    match rebuild::turn(&*shared.store, &shared.index, size, &LeftOver { shared, purge, pace }) {
+        Ok(Moved::Idle | Moved::Waits) => PERIOD,
         Ok(Moved::Looked) => pace.rest,
         Ok(Moved::Committed) => {
             purge.counted();
@@ -38,5 +41,22 @@ fn rebuild_in_turn(shared: &Shared, purge: &Purge) -> Duration {
             tracing::warn!(%error, "an index was not rebuilt and is tried again");
             PERIOD
         }
+    }
+}
+
+/// A rebuild lives on what the purge lives on.
+struct LeftOver<'a> {
+    shared: &'a Shared,
+    purge: &'a Purge,
+    pace: Pace,
+}
+
+impl RebuildMeans for LeftOver<'_> {
+    fn items(&self, bucket: Bucket) -> usize {
+        self.purge.means(bucket, self.pace).items(Charge::MISS.into())
+    }
+
+    fn spent(&self, bucket: Bucket, charge: Charge) {
+        self.purge.means(bucket, self.pace).spend(self.shared, charge.into());
     }
 }

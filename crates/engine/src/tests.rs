@@ -20,6 +20,7 @@ mod rename;
 mod seeds;
 mod server;
 mod splits;
+mod throughput;
 mod touch;
 mod waits;
 mod watched;

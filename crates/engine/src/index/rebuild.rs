@@ -12,6 +12,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use dayfly_model::charge::{self, Charge};
 use dayfly_storage::{
     Batch, Bucket, Direction, Draft, Error, Mark, Plan, Result, Room, Snapshot, Store, Urgency,
     View, commit_on,
@@ -48,6 +49,8 @@ pub(crate) enum Moved {
     Idle,
     /// Some buckets were looked at; more wait.
     Looked,
+    /// There is something to do, and nothing to spend on it.
+    Waits,
     /// A unit was committed.
     Committed,
 }
@@ -87,21 +90,48 @@ impl RebuildLine {
     }
 }
 
+/// What a rebuild may spend, and where it says what it spent.
+pub(crate) trait RebuildMeans {
+    /// How many items of a bucket it may go through now.
+    fn items(&self, bucket: Bucket) -> usize;
+
+    /// It went through some, which would cost so much to read.
+    fn spent(&self, bucket: Bucket, charge: Charge);
+}
+
 /// One turn of the background: at most one unit. A bucket whose unit fails goes
-/// to the end of the line.
-pub(crate) fn turn(store: &dyn Store, index: &Arc<Index>, size: Size) -> Result<Moved> {
+/// to the end of the line, as does one where there is nothing to spend.
+pub(crate) fn turn(
+    store: &dyn Store,
+    index: &Arc<Index>,
+    size: Size,
+    budget: &impl RebuildMeans,
+) -> Result<Moved> {
     let line = &index.line;
     line.fill(store);
+    let mut first_waiting = None;
     for _ in 0..LOOKS {
         let Some(bucket) = line.waiting().pop_front() else { return Ok(Moved::Idle) };
-        let moved = step(store, index, bucket, size);
+        let items = size.items.min(budget.items(bucket));
+        if items == 0 {
+            line.look_at(bucket);
+            if first_waiting == Some(bucket) {
+                return Ok(Moved::Waits);
+            }
+            first_waiting = first_waiting.or(Some(bucket));
+            continue;
+        }
+        let moved = step(store, index, bucket, Size { items, ..size });
         if !matches!(moved, Ok(Step::Nothing)) {
             line.look_at(bucket);
         }
         match moved {
             // Another change came first; the next look begins with that.
             Ok(Step::Nothing) | Err(Error::Retry) => {}
-            Ok(Step::Committed) => return Ok(Moved::Committed),
+            Ok(Step::Committed(charge)) => {
+                budget.spent(bucket, charge);
+                return Ok(Moved::Committed);
+            }
             Err(error) => return Err(error),
         }
     }
@@ -110,7 +140,8 @@ pub(crate) fn turn(store: &dyn Store, index: &Arc<Index>, size: Size) -> Result<
 
 enum Step {
     Nothing,
-    Committed,
+    /// What reading the items would cost.
+    Committed(Charge),
 }
 
 /// One unit in `bucket`, if its policy changes.
@@ -119,10 +150,11 @@ fn step(store: &dyn Store, index: &Arc<Index>, bucket: Bucket, size: Size) -> Re
     let Some(unit) = look(&*snapshot, index, bucket, size)? else {
         return Ok(Step::Nothing);
     };
+    let charge = unit.items.iter().map(|item| charge::of_read(item.record.text().len())).sum();
     let ticket = commit_on(store, &*snapshot, bucket, unit);
     drop(snapshot);
     ticket.wait()?;
-    Ok(Step::Committed)
+    Ok(Step::Committed(charge))
 }
 
 /// The next unit of `bucket`; `None`: it has no change under way.

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 
 use super::computed;
 use super::server::{Crash, Kind, Server, at, text, write};
+use super::throughput::Unlimited;
 use crate::QueryLimits;
 use crate::catalog::Container;
 use crate::index::rebuild::{self, Moved, Size};
@@ -84,7 +85,8 @@ impl Server {
     /// One unit of a rebuild, of so many items.
     pub(super) fn rebuild(&self, items: usize) -> Moved {
         let size = Size { items, bytes: 1 << 20, urgency: Urgency::Now };
-        rebuild::turn(&*self.engine().shared.store, &self.engine().shared.index, size).unwrap()
+        rebuild::turn(&*self.engine().shared.store, &self.engine().shared.index, size, &Unlimited)
+            .unwrap()
     }
 
     pub(super) fn rebuild_all(&self) {

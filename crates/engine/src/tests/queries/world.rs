@@ -30,6 +30,7 @@ use crate::operation::{
     QueryItems, Replacement, Showing, WriteItem,
 };
 use crate::reply::Success;
+use crate::tests::throughput::Unlimited;
 use crate::{Engine, EngineSettings, QueryLimits, QuerySteps};
 
 /// The containers: with an index, and without.
@@ -350,7 +351,8 @@ impl World {
     /// A change of the policy comes a little further. `false`: none is under way.
     fn rebuild(&self) -> bool {
         let size = Size { items: 5, bytes: 1 << 20, urgency: Urgency::Now };
-        rebuild::turn(&*self.engine.shared.store, &self.engine.shared.index, size).unwrap()
+        rebuild::turn(&*self.engine.shared.store, &self.engine.shared.index, size, &Unlimited)
+            .unwrap()
             != Moved::Idle
     }
 
