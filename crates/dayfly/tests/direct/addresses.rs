@@ -4,7 +4,7 @@
 use serde_json::{Value as Json, json};
 
 use super::client::{Channel, Place, Wire, authorization, date, key_of, signature};
-use super::common::{Answer, Server, send};
+use super::common::{Answer, Server, admin, send};
 
 /// What clients ask for, in the form of .NET.
 fn path(resolve_for: &str, ranges: &str) -> String {
@@ -105,6 +105,15 @@ fn a_range_that_is_not_there_is_left_out() {
     let place = Place::make(&server, "d", "c");
     names(&of(&server, &place, "7"), &place.rid, &host(&server), &[]);
     names(&of(&server, &place, "7,0,x"), &place.rid, &host(&server), &["0"]);
+}
+
+#[test]
+fn a_range_that_was_divided_is_left_out_and_its_halves_are_there() {
+    let server = Server::start(&[]);
+    let place = Place::make(&server, "d", "c");
+    admin(&server, "containers/d/c/split", "");
+    names(&of(&server, &place, "0"), &place.rid, &host(&server), &[]);
+    names(&of(&server, &place, "0,1,2"), &place.rid, &host(&server), &["1", "2"]);
 }
 
 #[test]

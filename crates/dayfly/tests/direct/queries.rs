@@ -5,8 +5,10 @@ use std::collections::BTreeSet;
 use serde_json::{Value as Json, json};
 
 use super::client::tokens::{Value, text};
-use super::client::{Ask, CREATE, Channel, ITEM, Place, QUERY, QUERY_PLAN, READ_FEED, SQL_QUERY};
-use super::common::{Server, send};
+use super::client::{
+    Ask, CREATE, Channel, ITEM, Place, QUERY, QUERY_PLAN, READ, READ_FEED, SQL_QUERY,
+};
+use super::common::{Server, admin, send};
 
 const ITEMS: usize = 60;
 
@@ -126,6 +128,40 @@ fn a_feed_is_of_one_range() {
     assert_eq!(count, ITEMS);
     let of_key = place.feed(READ_FEED).key("k7");
     assert_eq!(pages(&mut channel, &of_key).0.len(), 3);
+}
+
+/// Who asks the range that is gone is told, and goes on in the halves with the token that it
+/// has; items are found by their keys, whatever is taken for their range.
+#[test]
+fn a_range_that_is_divided_goes_on_in_its_halves() {
+    let server = Server::start(&[]);
+    let mut channel = Channel::open(&server);
+    let queries = [
+        ("streamed", ALL),
+        ("listed", "SELECT VALUE c.id FROM c WHERE c.n >= 0"),
+        ("sorted", "SELECT VALUE c.id FROM c ORDER BY c.n"),
+    ];
+    for (name, query) in queries {
+        let place = Place::make(&server, "d", name);
+        for n in 0..ITEMS {
+            let key = format!("k{}", n % 20);
+            let item = json!({"id": format!("i{n:02}"), "pk": key, "n": n}).to_string();
+            channel.ask(&place.write(CREATE, &key, &item)).is(201);
+        }
+        let ask = place.query(query);
+        let first = channel.ask(&ask.clone().range("0").with(0x0004, Value::ULong(9)));
+        let mut rows = first.is(200).json()["Documents"].as_array().unwrap().clone();
+        let ask = ask.with(0x0006, first.tokens.get(0x0003).unwrap().clone());
+        admin(&server, &format!("containers/d/{name}/split"), "");
+        channel.ask(&ask.clone().range("0")).fails(410, 1002);
+        for half in ["1", "2"] {
+            rows.extend(pages(&mut channel, &ask.clone().range(half)).0);
+        }
+        assert_eq!(ids(&rows).len(), ITEMS, "{query}");
+        channel.ask(&place.feed(READ_FEED).range("0")).fails(410, 1002);
+        let stale = channel.ask(&place.item(READ, "i07", "k7").range("0"));
+        assert_ne!(stale.is(200).text(0x0021), "0");
+    }
 }
 
 /// The bounds are the hexadecimal text of places in the ring of keys.

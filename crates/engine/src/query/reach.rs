@@ -1,6 +1,8 @@
 //! The part of a container in which a query can find anything: what the request
 //! names, and of that the partitions that the filter names.
 
+use std::borrow::Cow;
+
 use dayfly_model::Result;
 use dayfly_model::partition_key::PartitionKey;
 use dayfly_sql::Request;
@@ -54,8 +56,10 @@ pub(super) fn reach(
     let (mut named, mut meant) = (Vec::new(), Vec::new());
     let mut known = Vec::new();
     for key in keys {
-        let asked = Part { partition_key: Some(key.clone()), ..(*asked).clone() };
-        meant.extend(segments_before(&opened.container, &asked, numbered)?);
+        if let Cow::Owned(asked) = &asked {
+            let part = Part { partition_key: Some(key.clone()), ..asked.clone() };
+            meant.extend(segments_before(&opened.container, &part, numbered)?);
+        }
         let part = Part { partition_key: Some(key), ..part.clone() };
         named.extend(segments_before(&opened.container, &part, numbered)?);
         known.extend(opened.touched(&part)?.into_iter().map(|touched| touched.range));
@@ -63,7 +67,8 @@ pub(super) fn reach(
     if !known.is_empty() {
         touched.retain(|touched| known.contains(&touched.range));
     }
-    Ok(Reach { touched, segments: joined(all, &named, &meant), partitions, key })
+    let meant = if matches!(asked, Cow::Owned(_)) { &meant } else { &named };
+    Ok(Reach { touched, segments: joined(all, &named, meant), partitions, key })
 }
 
 /// The segments of single keys, as one for each range, in the order of all. A key may be
