@@ -98,9 +98,9 @@ pub(crate) trait Out {
     fn put(&mut self, figure: Figure, told: Told);
 }
 
-/// What the service would let a range hold, in megabytes. Nobody is refused for it:
-/// there is no quota but the disk.
-const RANGE_MB: usize = 10 * 1024;
+/// What the service would let a range hold, in kilobytes. Nobody is refused for it: without a
+/// quota of the server's there is none but the disk.
+const RANGE_KB: u64 = 10 * 1024 * 1024;
 
 /// What the service calls the form of its resources.
 pub(crate) const SCHEMA_VERSION: &str = "1.17";
@@ -255,15 +255,12 @@ fn begun(duration: Duration) -> String {
     format!("{}.{:02}", hundredths / 100, hundredths % 100)
 }
 
-/// What a container may hold, as the service writes it: megabytes, kilobytes, items and
-/// kilobytes with the index.
+/// What a container may hold, as the service writes it: kilobytes in all, and nothing that is
+/// limited beside that.
 pub(crate) fn quota(usage: Usage) -> String {
-    let megabytes = RANGE_MB * usage.ranges;
-    let kilobytes = 1024 * megabytes;
-    format!(
-        "documentSize={megabytes};documentsSize={kilobytes};documentsCount=-1;\
-         collectionSize={kilobytes};"
-    )
+    let of_ranges = || RANGE_KB * usage.ranges as u64;
+    let kilobytes = usage.quota.map_or_else(of_ranges, |bytes| bytes / 1024);
+    format!("documentSize=-1;documentsSize=-1;documentsCount=-1;collectionSize={kilobytes};")
 }
 
 /// What a container holds, in the same units.

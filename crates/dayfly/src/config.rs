@@ -148,6 +148,13 @@ pub(crate) struct Config {
     #[arg(long, env = "DAYFLY_BURST", value_parser = BoolishValueParser::new())]
     pub(crate) burst: bool,
 
+    /// How many bytes of items may be alive in a container; a write that goes beyond is
+    /// refused with 403/1014, and an item that expires makes room at once [default: no
+    /// limit but the disk].
+    #[arg(long, env = "DAYFLY_CONTAINER_QUOTA", value_name = "BYTES")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) container_quota: Option<u64>,
+
     /// How many seconds a change of a container's defaultTtl waits before it
     /// counts; until then it can be taken back. At most 30 days.
     #[arg(long, env = "DAYFLY_TTL_CHANGE_DELAY", default_value_t = 0, value_name = "SECONDS")]
@@ -292,6 +299,7 @@ pub(crate) struct Checked {
     pub(crate) lenient_order_by: bool,
     pub(crate) throughput: Throughput,
     pub(crate) burst: bool,
+    pub(crate) container_quota: Option<u64>,
     pub(crate) ttl_change_delay_seconds: u64,
     pub(crate) ttl_change_guard_percent: Option<f64>,
     pub(crate) clear_text: ClearText,
@@ -351,6 +359,7 @@ impl Config {
             lenient_order_by: self.lenient_order_by,
             throughput: self.throughput.unwrap_or(Throughput::Measured),
             burst: self.burst,
+            container_quota: self.container_quota,
             ttl_change_delay_seconds: self.ttl_change_delay,
             ttl_change_guard_percent: self.ttl_change_guard,
             clear_text: if loopback || self.allow_clear_text {

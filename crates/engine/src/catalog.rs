@@ -333,9 +333,9 @@ impl Container {
         epk::of(&self.definition().partition_key, key)
     }
 
-    /// What it holds, given what is alive in it.
-    pub(crate) fn usage(&self, live: Count) -> Usage {
-        Usage { live, ranges: self.ranges.len() }
+    /// What it holds, given what is alive in it, and what it may hold.
+    pub(crate) fn usage(&self, live: Count, quota: Option<u64>) -> Usage {
+        Usage { live, ranges: self.ranges.len(), quota }
     }
 
     /// As clients see it at `now`.

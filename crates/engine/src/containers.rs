@@ -169,7 +169,8 @@ fn look(
     }
     let mut success = success(container, 200, body);
     success.unless_known(condition);
-    success.usage = Some(container.usage(standing::of(snapshot, container)?.live));
+    let live = standing::of(snapshot, container)?.live;
+    success.usage = Some(container.usage(live, opened.container_quota));
     // It has an offer, its own or the usual one, unless it has part in its database's.
     success.shares_throughput = !offers::has_offer(snapshot, &container.rid_text)?;
     if wishes.quota {
@@ -372,7 +373,8 @@ fn catch_up(clerk: &Clerk<'_>, snapshot: &dyn Snapshot, at: &ContainerScope) -> 
 fn figures_after(clerk: &Clerk<'_>, at: &ContainerScope) -> Option<(Usage, u8)> {
     let snapshot = clerk.snapshot().ok()?;
     let (_, _, container) = open(&*snapshot, at).ok()?;
-    let usage = container.usage(standing::of(&*snapshot, &container).ok()?.live);
+    let live = standing::of(&*snapshot, &container).ok()?.live;
+    let usage = container.usage(live, clerk.shared().settings.container_quota);
     Some((usage, progress(&clerk.shared().index, &*snapshot, container.buckets()).ok()?))
 }
 

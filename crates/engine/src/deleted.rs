@@ -19,7 +19,7 @@ use bytes::{Buf, BufMut, Bytes};
 use dayfly_model::Timestamp;
 use dayfly_model::partition_key::PartitionKey;
 use dayfly_model::ttl::Cuts;
-use dayfly_storage::{Bucket, Direction, Error, Head, Pair, Result, Snapshot};
+use dayfly_storage::{Bucket, Direction, Error, Head, KeyRange, Pair, Result, Snapshot};
 
 use crate::head::State;
 use crate::keys;
@@ -121,11 +121,18 @@ pub(crate) fn all(
     bucket: Bucket,
     head: &Head,
 ) -> Result<Vec<DeletedPartition>> {
+    scanned(head, &|range, limit| snapshot.scan(bucket, range, Direction::Forward, limit))
+}
+
+/// The same, from whatever can be scanned.
+pub(crate) fn scanned(
+    head: &Head,
+    scan: &dyn Fn(&KeyRange, usize) -> Result<Vec<Pair>>,
+) -> Result<Vec<DeletedPartition>> {
     if State::of(head).partitions.pending == 0 {
         return Ok(Vec::new());
     }
     let limit = usize::try_from(PENDING_MAX).unwrap_or(usize::MAX);
-    let rows =
-        snapshot.scan(bucket, &keys::deleted_partitions(), Direction::Forward, limit)?.into_iter();
+    let rows = scan(&keys::deleted_partitions(), limit)?.into_iter();
     rows.map(|(key, row): Pair| DeletedPartition::decode(&key, &row)).collect()
 }

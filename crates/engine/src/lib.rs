@@ -49,6 +49,7 @@ mod pages;
 mod parts;
 mod purge;
 mod query;
+mod quota;
 mod ranges;
 mod record;
 mod recovery;

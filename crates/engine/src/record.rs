@@ -264,9 +264,14 @@ impl Record {
 
     /// How many bytes the item has as clients see it.
     pub(crate) fn bytes(&self) -> u64 {
-        let digits = self.ts.0.checked_ilog10().unwrap_or(0) as usize + 1;
-        (self.text().len() + SYSTEM_BYTES + digits) as u64
+        shown_bytes(self.text().len(), self.ts)
     }
+}
+
+/// How many bytes an item has as clients see it, with so many of the user's, if this is its `_ts`.
+pub(crate) fn shown_bytes(text_bytes: usize, ts: Timestamp) -> u64 {
+    let digits = ts.0.checked_ilog10().unwrap_or(0) as usize + 1;
+    (text_bytes + SYSTEM_BYTES + digits) as u64
 }
 
 /// What is stored under an item's key.

@@ -71,6 +71,8 @@ pub struct Usage {
     pub live: Count,
     /// How many ranges it has.
     pub ranges: usize,
+    /// How many bytes it may hold, if that is limited.
+    pub quota: Option<u64>,
 }
 
 /// What a page of a query did.

@@ -26,6 +26,8 @@ pub(crate) struct Opened {
     session: Vec<TokenPart>,
     /// How much a query looks at.
     pub(crate) limits: QueryLimits,
+    /// How many bytes the container may hold.
+    pub(crate) container_quota: Option<u64>,
 }
 
 impl Opened {
@@ -175,7 +177,7 @@ impl Shared {
         lsn: Option<u64>,
     ) -> Option<Usage> {
         let live = self.usage.of(&self.store, container, now, lsn.unwrap_or_default());
-        live.map(|live| container.usage(live))
+        live.map(|live| container.usage(live, self.settings.container_quota))
     }
 
     /// Answers about the items of a part of a container.
@@ -201,6 +203,7 @@ impl Shared {
                 by_rid: found.by_rid,
                 session: Vec::new(),
                 limits: self.settings.query_limits,
+                container_quota: self.settings.container_quota,
                 snapshot,
             }),
             Err(error) => Err(Reply::failed(gone(error, at), catalog::now(&*snapshot))),

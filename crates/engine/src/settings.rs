@@ -44,6 +44,8 @@ pub struct EngineSettings {
     pub change_guard_percent: Option<f64>,
     /// Sort in memory where the service refuses to sort without an index.
     pub lenient_order_by: bool,
+    /// How many bytes of items may be alive in a container; without it the disk decides.
+    pub container_quota: Option<u64>,
     /// How much work queries may make.
     pub query_steps: QuerySteps,
     /// How much they look at before they go another way.
@@ -68,6 +70,7 @@ impl Default for EngineSettings {
             change_delay_seconds: 0,
             change_guard_percent: None,
             lenient_order_by: false,
+            container_quota: None,
             query_steps: QuerySteps::USUAL,
             query_limits: QueryLimits::USUAL,
             feed_retention_minutes: FEED_RETENTION_MINUTES,

@@ -8,7 +8,7 @@
 use dayfly_model::ttl::{ContainerTtl, Life, Policy};
 use dayfly_model::{Result, Timestamp};
 use dayfly_storage::tally::Count;
-use dayfly_storage::{Bucket, Direction, Snapshot};
+use dayfly_storage::{Bucket, Direction, KeyRange, Snapshot, View};
 
 use crate::catalog::{Container, ContainerRecord};
 use crate::deleted;
@@ -51,6 +51,15 @@ pub(crate) fn of_bucket(
     let get_many = |keys: &[&[u8]]| snapshot.get_many(bucket, keys);
     let lives = Lives::new(&get_many).without(hidden_in(snapshot, bucket)?);
     lives.standing(policy, Timestamp(snapshot.now()))
+}
+
+/// What is alive in the bucket that a draft sees. The draft rests on it.
+pub(crate) fn in_view(view: &View<'_>) -> dayfly_storage::Result<Count> {
+    let scan = |range: &KeyRange, limit: usize| view.scan(range, Direction::Forward, limit);
+    let deleted = deleted::scanned(view.head(), &scan)?;
+    let get_many = |keys: &[&[u8]]| view.get_many(keys);
+    let lives = Lives::new(&get_many).without(Tallied::of_deleted(&deleted, &scan)?);
+    Ok(lives.standing(State::of(view.head()).policy, Timestamp(view.now()))?.live)
 }
 
 /// What is alive in a container, and what is dead and still there.

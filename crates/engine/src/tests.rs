@@ -15,6 +15,7 @@ mod plans;
 mod property_path;
 mod purge;
 mod queries;
+mod quota;
 mod random;
 mod rename;
 mod seeds;

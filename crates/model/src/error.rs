@@ -58,6 +58,8 @@ error_kinds! {
     Unauthorized            401    0 "Unauthorized";
     /// The key does not allow this, or the date is too far off.
     Forbidden               403    0 "Forbidden";
+    /// The container holds all that it may; deletes still work, and what expires makes room.
+    QuotaReached            403 1014 "Forbidden";
     /// No such resource, or its time to live has passed.
     NotFound                404    0 "NotFound";
     /// The session token names a commit that has not happened here.

@@ -54,6 +54,7 @@ pub(crate) fn script(path: &Path, engine: Engine) -> Result<(), String> {
                 mode.engine.query_steps = QuerySteps { page, whole, ..QuerySteps::USUAL };
             }
             Act::NoTestClock => mode.no_test_clock = true,
+            Act::ContainerQuota(bytes) => mode.engine.container_quota = Some(bytes),
             _ => {}
         }
     }
@@ -97,6 +98,7 @@ impl Player {
             | Act::ChangeDelay(_)
             | Act::ChangeGuard(_)
             | Act::QuerySteps { .. }
+            | Act::ContainerQuota(_)
             | Act::NoTestClock => {}
             Act::Clock(second) => self.server.clock(*second),
             Act::Pass(seconds) => self.server.wall.pass(*seconds),

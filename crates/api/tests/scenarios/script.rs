@@ -15,6 +15,7 @@ pub(crate) enum Act {
     ChangeDelay(u64),
     ChangeGuard(f64),
     NoTestClock,
+    ContainerQuota(u64),
     Clock(u64),
     Pass(u64),
     QuerySteps { page: u64, whole: u64 },
@@ -75,6 +76,7 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Step>, String> {
                 Act::QuerySteps { page: number(line, page)?, whole: number(line, whole)? }
             }
             ["no-test-clock"] => Act::NoTestClock,
+            ["container-quota", bytes] => Act::ContainerQuota(number(line, bytes)?),
             ["clock", second] => Act::Clock(number(line, second)?),
             ["pass", seconds] => Act::Pass(number(line, seconds)?),
             ["jump", second] => Act::Jump(number(line, second)?),

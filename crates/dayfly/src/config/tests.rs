@@ -199,12 +199,13 @@ fn settings_mean_what_they_say() {
     let checked = check(&format!(
         "--key {OWN} --read-only-key {OTHER} --tls-san a,*.b.example --tls-san 10.0.0.5 \
          --durability relaxed --data d --ttl-change-delay 2592000 --ttl-change-guard 12.5 \
-         --lenient-order-by --cache 64"
+         --lenient-order-by --cache 64 --container-quota 21474836480"
     ))
     .unwrap();
     assert_eq!(checked.ttl_change_delay_seconds, 30 * 24 * 60 * 60);
     assert_eq!(checked.ttl_change_guard_percent, Some(12.5));
     assert!(checked.lenient_order_by);
+    assert_eq!(checked.container_quota, Some(20 << 30));
     assert!(checked.own_key);
     assert_eq!(checked.keys.primary, OWN);
     assert_eq!(checked.keys.read_only.as_deref(), Some(OTHER));
@@ -222,6 +223,7 @@ fn nothing_set_is_a_local_server() {
     assert_eq!(checked.keys.primary, WELL_KNOWN_KEY);
     assert!(!checked.own_key);
     assert!(!checked.lenient_order_by);
+    assert_eq!(checked.container_quota, None);
     assert_eq!(checked.ttl_change_delay_seconds, 0);
     assert_eq!(checked.ttl_change_guard_percent, None);
     assert_eq!(checked.durability, Durability::Sync);

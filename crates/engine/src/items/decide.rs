@@ -6,7 +6,7 @@
 use bytes::Bytes;
 use dayfly_model::charge::{self, Charge};
 use dayfly_model::ttl::ItemTtl;
-use dayfly_model::{Error, ErrorKind, Result};
+use dayfly_model::{Error, ErrorKind, Result, Timestamp};
 use dayfly_storage::Second;
 
 use super::act::{Body, From, LocatedAct, Target, Wanted, check_size};
@@ -18,7 +18,7 @@ use crate::condition::taken;
 use crate::index::{Difference, Indexed};
 use crate::keys::{ItemKey, Partition};
 use crate::liveness::Ending;
-use crate::record::{Record, Unstamped};
+use crate::record::{Record, Unstamped, shown_bytes};
 use crate::reply::storage_failed;
 use crate::unique;
 
@@ -102,6 +102,20 @@ impl Decision {
     /// Whether it writes anything.
     pub(super) fn writes(&self) -> bool {
         !matches!(self.change, Change::Nothing { .. })
+    }
+
+    /// How many bytes of items are alive before it and after it, of those that it is about.
+    pub(super) fn item_bytes(&self, now: Timestamp) -> (u64, u64) {
+        let of_old = |old: &Old| shown_bytes(old.text().len(), now);
+        let of_new = |new: &New| shown_bytes(new.text.len(), now);
+        match &self.change {
+            Change::Create(new) => (0, of_new(new)),
+            Change::Replace { new, old, .. } | Change::Move { new, old, .. } => {
+                (of_old(old), of_new(new))
+            }
+            Change::Bury { old, .. } => (of_old(old), 0),
+            Change::Nothing { .. } => (0, 0),
+        }
     }
 
     /// About how many bytes of items its answer has.

@@ -20,6 +20,7 @@ use crate::deadlines::Deadlines;
 use crate::head::LogState;
 use crate::index::Index;
 use crate::operation::{BatchMode, WriteItem};
+use crate::quota::{Allowance, Quota};
 use crate::record::Record;
 use crate::reply::{Origin, Reply, Success};
 use crate::scope::Opened;
@@ -53,11 +54,12 @@ pub(crate) fn plan(
     writes: impl IntoIterator<Item = Result<WriteItem>>,
     mode: BatchMode,
     around: Around,
-) -> WritePlan {
+) -> Result<WritePlan> {
+    let quota = Quota::of(opened, bucket)?;
     let read = |write: Result<WriteItem>| write.and_then(|write| Wanted::read(opened, write));
     let container = Arc::clone(&opened.container);
     let wanted = writes.into_iter().map(read).collect();
-    WritePlan { container, bucket, place: origin, wanted, mode, around }
+    Ok(WritePlan { container, bucket, place: origin, wanted, mode, around, quota })
 }
 
 /// The plan for one write, which must be readable.
@@ -65,8 +67,9 @@ pub(crate) fn plan_one(opened: &Opened, write: WriteItem, around: Around) -> Res
     let wanted = Wanted::read(opened, write)?;
     let spot = wanted.act.spot();
     let (bucket, place) = (spot.bucket, spot.place(&opened.container, 0));
+    let quota = Quota::of(opened, bucket)?;
     let (container, wanted) = (Arc::clone(&opened.container), vec![Ok(wanted)]);
-    Ok(WritePlan { container, bucket, place, wanted, mode: BatchMode::Atomic, around })
+    Ok(WritePlan { container, bucket, place, wanted, mode: BatchMode::Atomic, around, quota })
 }
 
 /// Writes to items of one bucket, ready to be drafted. There is at least one.
@@ -78,6 +81,8 @@ pub(crate) struct WritePlan {
     wanted: Vec<Result<Wanted>>,
     mode: BatchMode,
     around: Around,
+    /// What may be alive, if that is limited.
+    quota: Option<Quota>,
 }
 
 /// What a committed plan answers, before it is rendered.
@@ -134,7 +139,11 @@ impl WritePlan {
     }
 
     /// What becomes of each write.
-    fn decide(&self, sight: &mut Sight<'_>) -> Vec<Result<Decision>> {
+    fn decide(
+        &self,
+        sight: &mut Sight<'_>,
+        mut allowance: Option<Allowance<'_>>,
+    ) -> Vec<Result<Decision>> {
         let mut decisions: Vec<Result<Decision>> = Vec::with_capacity(self.wanted.len());
         let (mut bytes, mut has_failed) = (0, false);
         for (place, wanted) in self.wanted.iter().enumerate() {
@@ -150,6 +159,10 @@ impl WritePlan {
                 // One item always has room.
                 if is_told && place > 0 && bytes > ANSWER_BYTES_MAX {
                     return Err(self.too_much());
+                }
+                if let Some(allowance) = &mut allowance {
+                    let (before, after) = decision.item_bytes(sight.now);
+                    allowance.take(before, after)?;
                 }
                 Ok(decision)
             });
@@ -201,9 +214,10 @@ impl Plan for WritePlan {
 
     fn draft(&self, view: &View<'_>) -> Result<Draft<Written>, Refused> {
         let (lsn, now) = (view.head().lsn, Timestamp(view.now()));
-        let mut sight = Sight::new(view, self.bucket, &self.around.index)
-            .map_err(|error| Refused::Failed(Reply::failed(error, now).at(self.place(lsn))))?;
-        let decisions = self.decide(&mut sight);
+        let failed = |error| Refused::Failed(Reply::failed(error, now).at(self.place(lsn)));
+        let mut sight = Sight::new(view, self.bucket, &self.around.index).map_err(failed)?;
+        let allowance = self.quota.as_ref().map(|quota| quota.at(view)).transpose();
+        let decisions = self.decide(&mut sight, allowance.map_err(failed)?);
         let made = || decisions.iter().flatten();
         let writes = made().any(Decision::writes);
         let valid_before = made().map(|decision| decision.valid_before).min();

@@ -66,6 +66,7 @@ pub(super) struct Setup {
     /// Whether the container has the tenant of an item above its `pk` in the partition key.
     pub(super) hierarchical: bool,
     pub(super) limits: QueryLimits,
+    pub(super) container_quota: Option<u64>,
 }
 
 /// The tenant of all items.
@@ -81,6 +82,7 @@ impl Setup {
             cache_bytes: LocalOptions::default().cache_bytes,
             hierarchical: false,
             limits: QueryLimits::SMALL,
+            container_quota: None,
         }
     }
 
@@ -211,6 +213,7 @@ impl Server {
             ranges_min: self.setup.slices(),
             change_delay_seconds: self.setup.change_delay_seconds,
             query_limits: self.setup.limits,
+            container_quota: self.setup.container_quota,
             ..EngineSettings::default()
         }
     }

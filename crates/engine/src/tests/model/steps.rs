@@ -199,6 +199,7 @@ impl History {
             cache_bytes: random.pick(&[0, 20_000]),
             hierarchical: seed.is_multiple_of(3),
             limits: QueryLimits::SMALL,
+            container_quota: None,
         };
         let steps = (0..STEPS as u64).map(|mark| random.step(mark)).collect();
         History { setup, has_log: seed % 5 < 3, steps }
