@@ -14,6 +14,7 @@
 //! query    CPU of queries, against point reads, other sizes and a bare loop; their memory
 //! feed     reading changes against a bare scan, keeping them, and polling for nothing
 //! direct   CPU of reads and creates over direct mode, against HTTP/1.1; its idle connections
+//! portal   CPU of the portal's pages of items, and of the request log
 //! order    two builds side by side: what the order of creation costs; needs --before
 //! ```
 //!
@@ -31,6 +32,7 @@ mod fill;
 mod item;
 mod load;
 mod order;
+mod portal;
 mod purge;
 mod query;
 pub(crate) mod raw;
@@ -86,6 +88,7 @@ enum Name {
     Query,
     Feed,
     Direct,
+    Portal,
     Order,
 }
 
@@ -104,6 +107,7 @@ const ALL: [Name; 13] = [
     Name::Query,
     Name::Feed,
     Name::Direct,
+    Name::Portal,
 ];
 
 /// What every benchmark needs.
@@ -144,6 +148,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             Name::Query => query::run(&bench, options.items)?,
             Name::Feed => feed::run(&bench)?,
             Name::Direct => direct::run(&bench)?,
+            Name::Portal => portal::run(&bench)?,
             Name::Order => order::run(&bench, options.before.as_deref(), options.items)?,
         };
         println!("\n{}", report.table());

@@ -34,6 +34,10 @@ pub(crate) enum Call {
     Requests(Filter),
     /// How the server was started, and how it fares.
     Server,
+    /// What the server did in the last seconds.
+    Series,
+    /// The same from now on, a line a second.
+    Events,
     /// A code for one session.
     MakeCode,
     /// The end of a session.
@@ -86,9 +90,11 @@ pub(crate) fn read(request: &Request<'_>, query: &str, call: &[Cow<'_, str>]) ->
     match (call.as_slice(), verb(request.verb)) {
         (["requests"], "GET") => Filter::read(query).map(Call::Requests),
         (["server"], "GET") => Parameters::read(query, &[]).map(|_| Call::Server),
+        (["series"], "GET") => Parameters::read(query, &[]).map(|_| Call::Series),
+        (["events"], "GET") => Parameters::read(query, &[]).map(|_| Call::Events),
         (["session"], "DELETE") => Ok(Call::CloseSession),
         (["session", "code"], "POST") => nothing(request.body).map(|()| Call::MakeCode),
-        (["requests" | "server" | "session"] | ["session", "code"], _) => {
+        (["requests" | "server" | "series" | "events" | "session"] | ["session", "code"], _) => {
             Err(wrong_verb(request.verb))
         }
         _ => operation(request, query, &call).map(Call::Operation),

@@ -4,23 +4,30 @@
 use std::borrow::Cow;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use dayfly_engine::Caller;
-use dayfly_model::{Error, ErrorKind, Result};
+use dayfly_model::{Error, ErrorKind, Result, Timestamp};
 use http::header::ORIGIN;
 use http::request;
 use serde_json::json;
 
 use crate::admin::{self, Call, Proof};
 use crate::auth::{self, unauthorized};
+use crate::events::Events;
 use crate::facts::Shown;
 use crate::kind::Kind;
 use crate::operation::Request;
 use crate::requests::About;
+use crate::series::Totals;
 use crate::{Api, Incoming, Said, Way, host, instant, query_of, sessions};
 
 /// What is said of a key that is not of the account.
 const NO_KEY: &str = "This is no key of the account.";
+
+/// In how many containers expired items are counted, and in how many a second.
+const COUNTED_MAX: usize = 100_000;
+const COUNTED_PER_SECOND: usize = 50;
 
 impl Api {
     /// A call of the admin API.
@@ -51,6 +58,15 @@ impl Api {
             Call::Server => {
                 *about = Kind::Watch.into();
                 self.tell(self.show_server(caller, incoming))
+            }
+            Call::Series => {
+                *about = Kind::Watch.into();
+                self.tell(self.series.show(Timestamp(self.engine.glance().now)).to_string())
+            }
+            Call::Events => {
+                *about = Kind::Watch.into();
+                let bearer = auth::bearer(request.options)?.unwrap_or_default();
+                Said::Events(Events::new(bearer, &self.listeners)?)
             }
             Call::MakeCode => {
                 *about = Kind::Admin.into();
@@ -109,6 +125,31 @@ impl Api {
             certificate_end: self.edge.certificate_end.load(Ordering::Relaxed),
         };
         shown.to_json().to_string()
+    }
+
+    /// To be called once a second, for those who look what the server does. Says how long it
+    /// is until the next second.
+    pub fn sample(&self) -> Duration {
+        let elapsed = self.started.1.elapsed();
+        let second = elapsed.as_secs();
+        let (requests, charge, errors) = self.meters.totals();
+        let purged = self.engine.purged_items();
+        let expired = self.expired(second);
+        self.series.note(second, Totals { requests, charge, errors, expired, purged });
+        Duration::from_secs(second + 1).saturating_sub(elapsed)
+    }
+
+    /// How many items have expired. With many containers that is not counted each second.
+    fn expired(&self, second: u64) -> u64 {
+        if second < self.count_again.load(Ordering::Relaxed) {
+            return self.series.expired();
+        }
+        let Ok(all) = self.engine.container_figures(COUNTED_MAX) else {
+            return self.series.expired();
+        };
+        let pause = 1 + all.containers.len() / COUNTED_PER_SECOND;
+        self.count_again.store(second.saturating_add(pause as u64), Ordering::Relaxed);
+        all.containers.iter().map(|container| container.expired).sum()
     }
 
     /// Whether somebody who came this way may see the portal.

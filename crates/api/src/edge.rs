@@ -1,6 +1,6 @@
 //! What the listener tells of itself, for `/metrics`.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 /// What a connection speaks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,6 +47,8 @@ pub struct Edge {
     pub connections_max: AtomicUsize,
     /// The second at which the certificate ends; 0 if there is none.
     pub certificate_end: AtomicU64,
+    /// Whether the server stops.
+    pub closing: AtomicBool,
     open: [AtomicUsize; Protocol::ALL.len()],
 }
 

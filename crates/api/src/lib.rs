@@ -12,6 +12,7 @@ mod batch;
 mod calls;
 pub mod direct;
 mod edge;
+mod events;
 mod facts;
 mod headers;
 pub mod hybrid_row;
@@ -25,12 +26,13 @@ mod reply;
 mod requests;
 mod results;
 mod route;
+mod series;
 mod sessions;
 mod told;
 mod warnings;
 
 use std::borrow::Cow;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 use std::time::Instant;
 
@@ -51,6 +53,7 @@ use uuid::Uuid;
 pub use crate::auth::AccountKeys;
 use crate::auth::{Keys, SignedPath};
 pub use crate::edge::{Edge, Protocol};
+pub use crate::events::Events;
 pub use crate::facts::Facts;
 use crate::headers::Headers;
 use crate::kind::Kind;
@@ -61,6 +64,7 @@ use crate::reply::{Constant, Context};
 use crate::requests::{About, Answered, Channel, RequestLog};
 use crate::route::Resource;
 pub use crate::route::UNKNOWN_PATH;
+use crate::series::Series;
 use crate::sessions::Sessions;
 use crate::warnings::Warnings;
 
@@ -131,6 +135,11 @@ pub struct Api {
     log: RequestLog,
     warnings: Warnings,
     sessions: Sessions,
+    series: Series,
+    /// When, in seconds since the start, expired items are to be counted again.
+    count_again: AtomicU64,
+    /// How many listen to what happens.
+    listeners: Arc<AtomicUsize>,
     /// When it was started, by the wall and by the stopwatch.
     started: (Timestamp, Instant),
     settings: Settings,
@@ -152,6 +161,9 @@ impl Api {
             meters: Meters::default(),
             warnings: Warnings::default(),
             sessions: Sessions::default(),
+            series: Series::default(),
+            count_again: AtomicU64::new(0),
+            listeners: Arc::default(),
             started: ((settings.wall)(), instant()),
             engine,
             settings,
@@ -465,6 +477,10 @@ impl Api {
     }
 
     fn respond(&self, said: Said, asked: Asked<'_>) -> Response<Pieces> {
+        let (said, events) = match said {
+            Said::Events(events) => (Said::text("application/x-ndjson", ""), Some(events)),
+            said => (said, None),
+        };
         let (reply, more) = match said {
             Said::Reply(reply) => (reply, Vec::new()),
             Said::Operation(answer) => (answer.wait(), Vec::new()),
@@ -474,6 +490,7 @@ impl Api {
                 let reply = Reply { outcome: Ok(success), now: None, charge, place: None };
                 (reply, headers)
             }
+            Said::Events(_) => (self.nothing(), Vec::new()),
         };
         let Asked { verb, path, about, activity_id, location, headers, started } = asked;
         let (now, took) = (reply.now.unwrap_or_else(&self.settings.wall), started.elapsed());
@@ -502,6 +519,9 @@ impl Api {
         let mut response = reply::respond(reply, context);
         for (name, value) in more {
             response.headers_mut().insert(name, value);
+        }
+        if let Some(events) = events {
+            response.extensions_mut().insert(events);
         }
         response
     }
@@ -538,6 +558,8 @@ enum Said {
     Reply(Reply),
     /// What is not JSON.
     Page(OpenPage),
+    /// Lines, as long as somebody listens.
+    Events(Events),
 }
 
 /// A page, with what is said of it besides the usual.

@@ -65,6 +65,11 @@ impl Sessions {
         Some(session.caller)
     }
 
+    /// Whether a token is good, without using it.
+    pub(crate) fn is_open(&self, token: &str, now: Instant) -> bool {
+        find(&fresh(&self.sessions, IDLE, now), token).is_some()
+    }
+
     /// Ends a session. Whether there was one.
     pub(crate) fn close(&self, token: &str, now: Instant) -> bool {
         take(&mut fresh(&self.sessions, IDLE, now), token).is_some()
@@ -157,7 +162,10 @@ mod tests {
         for used in [begin + nearly, begin + nearly + nearly] {
             assert_eq!(sessions.caller(&token, used), Some(Caller::ReadOnly));
         }
-        assert_eq!(sessions.caller(&token, begin + nearly + nearly + IDLE), None);
+        let end = begin + nearly + nearly + IDLE;
+        assert!(sessions.is_open(&token, begin + nearly + nearly));
+        assert!(!sessions.is_open(&token, end));
+        assert_eq!(sessions.caller(&token, end), None);
         assert_eq!(sessions.caller(&token, begin), None, "it does not come back");
     }
 

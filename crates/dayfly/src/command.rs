@@ -137,6 +137,19 @@ enum Ask {
         #[arg(value_parser = typed::default_ttl)]
         default: String,
     },
+    /// The items that die next, the first one first.
+    Next {
+        /// The container, as DATABASE/CONTAINER.
+        #[arg(value_name = "DB/COLL")]
+        container: Container,
+        /// Only those that die within this time: seconds, or a span such as 30m, 12h or
+        /// 1d.
+        #[arg(long, value_name = "TIME", value_parser = typed::seconds)]
+        within: Option<u64>,
+        /// How many, at most 1000.
+        #[arg(long, default_value_t = 20, value_name = "COUNT")]
+        limit: u32,
+    },
     /// Why an item lives, until when, or why not.
     Explain {
         /// The container, as DATABASE/CONTAINER.
@@ -194,6 +207,11 @@ impl Container {
     fn below(&self, what: &str) -> String {
         format!("/_admin/v1/containers/{}/{}/{what}", encoded(&self.0), encoded(&self.1))
     }
+
+    /// The path of its items, with the end of their lives.
+    fn items_path(&self) -> String {
+        format!("/_admin/v1/containers/{}/{}/items", encoded(&self.0), encoded(&self.1))
+    }
 }
 
 fn encoded(text: &str) -> String {
@@ -207,6 +225,7 @@ impl Ask {
             Ask::Status { container } => container.as_ref(),
             Ask::Forecast { container, .. }
             | Ask::Whatif { container, .. }
+            | Ask::Next { container, .. }
             | Ask::Explain { container, .. }
             | Ask::Purge { container } => Some(container),
         }
@@ -224,6 +243,10 @@ impl Ask {
             Ask::Whatif { default, .. } => {
                 (format!("{path}/whatif?defaultTtl={}", encoded(default)), None)
             }
+            Ask::Next { within, limit, .. } => {
+                let within = within.map(|seconds| format!("&within={seconds}")).unwrap_or_default();
+                (format!("{}?order=expiry&limit={limit}{within}", at.items_path()), None)
+            }
             Ask::Explain { id, partition_key, .. } => {
                 let (id, key) = (encoded(id), encoded(&typed::partition_key(partition_key)));
                 (format!("{path}/explain?id={id}&partitionKey={key}"), None)
@@ -240,6 +263,7 @@ impl Ask {
             Ask::Status { .. } => show::status(&at.to_string(), answer),
             Ask::Forecast { .. } => show::forecast(answer),
             Ask::Whatif { default, .. } => show::what_if(default, answer),
+            Ask::Next { .. } => show::next(answer),
             Ask::Explain { .. } => show::explain(answer),
             Ask::Purge { .. } => show::purge(answer),
         }

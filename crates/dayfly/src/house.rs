@@ -91,6 +91,7 @@ impl House {
     /// they are.
     pub(crate) async fn empty(&self, patience: Duration) -> bool {
         self.stopping.store(true, Ordering::SeqCst);
+        self.edge.closing.store(true, Ordering::Relaxed);
         let wakers: Vec<_> = self.guests().wakers.values().cloned().collect();
         wakers.into_iter().for_each(Waker::wake);
         let all_gone = async {

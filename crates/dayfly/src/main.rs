@@ -14,6 +14,7 @@ mod config;
 mod connection;
 mod direct;
 mod emulator;
+mod events;
 mod files;
 mod hosts;
 mod house;
@@ -203,10 +204,12 @@ async fn serve(
         renewal.look(SystemWall.seconds());
         LOOK_PERIOD
     })?;
+    let sampled = Arc::clone(&host);
+    let series = Background::start("dayfly-series", move || sampled.api.sample())?;
     let purging = Arc::clone(engine);
     let purge = Background::start("dayfly-purge", move || purging.purge_turn())?;
     listen::listen(doors, host, &mut signals).await;
-    drop(look);
+    drop((look, series));
     Ok(purge)
 }
 

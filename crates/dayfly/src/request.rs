@@ -12,16 +12,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::{Bytes, BytesMut};
-use dayfly_api::{Cancel, Pieces, Reason};
+use dayfly_api::{Cancel, Events, Pieces, Reason};
 use dayfly_model::{Error, ErrorKind, Result};
 use http::header::{CONNECTION, CONTENT_LENGTH, EXPECT, HOST, HeaderValue, TRANSFER_ENCODING};
 use http::request::Parts;
 use http::{Method, Request, Response, Version};
-use http_body_util::{BodyExt as _, Full};
+use http_body_util::BodyExt as _;
 use hyper::body::{Body as _, Incoming};
 use tokio::time::{Instant, sleep, timeout_at};
 
-use crate::answers::Outgoing;
+use crate::events::Sent;
 use crate::limits::{BODIES_BYTES_MAX, BODY_BYTES_MAX, Limits, URL_BYTES_MAX};
 use crate::visit::Visit;
 
@@ -29,21 +29,29 @@ use crate::visit::Visit;
 pub(crate) async fn answer(
     visit: Arc<Visit>,
     request: Request<Incoming>,
-) -> Result<Response<Full<Outgoing>>, Infallible> {
-    let _serving = visit.progress().serving();
-    let (parts, body) = request.into_parts();
-    let only_head = parts.method == Method::HEAD;
-    let mut response = match receive(&visit, &parts, body).await {
-        Ok(body) => handle(&visit, parts, body).await,
-        Err(error) => {
-            visit.expect_answer();
-            refuse(&visit, error, &parts)
-        }
-    };
+) -> Result<Response<Sent>, Infallible> {
+    let only_head = request.method() == Method::HEAD;
+    let mut response = respond(&visit, request).await;
     if only_head {
         leave_body_out(&mut response);
     }
-    Ok(response.map(|body| Full::new(visit.reader().take(body))))
+    let events = response.extensions_mut().remove::<Events>();
+    Ok(response.map(|body| match events {
+        Some(events) if !only_head => Sent::lines(visit, events),
+        _ => Sent::whole(visit.reader().take(body)),
+    }))
+}
+
+async fn respond(visit: &Visit, request: Request<Incoming>) -> Response<Pieces> {
+    let _serving = visit.progress().serving();
+    let (parts, body) = request.into_parts();
+    match receive(visit, &parts, body).await {
+        Ok(body) => handle(visit, parts, body).await,
+        Err(error) => {
+            visit.expect_answer();
+            refuse(visit, error, &parts)
+        }
+    }
 }
 
 /// A HEAD gets the head of the answer, with the length that the body would

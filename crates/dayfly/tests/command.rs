@@ -128,6 +128,20 @@ fn every_question_has_a_table() {
 }
 
 #[test]
+fn the_items_that_die_next_are_shown() {
+    let server = server();
+    let shown = says(&server, &["next", "my shop/carts"]);
+    let lines: Vec<Vec<&str>> =
+        shown.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(lines.len(), 3, "{shown}");
+    assert_eq!((lines[1][0], *lines[1].last().unwrap()), ("30", "ttl"), "{shown}");
+    assert_eq!((lines[2][0], *lines[2].last().unwrap()), ("3600", "default"), "{shown}");
+    let soon = says(&server, &["next", "my shop/carts", "--within", "1m", "--limit", "1"]);
+    assert!(soon.contains("30 s") && !soon.contains("3600 s"), "{soon}");
+    assert_eq!(says(&server, &["next", "my shop/carts", "--within", "5"]), "nothing\n");
+}
+
+#[test]
 fn times_and_keys_are_typed_as_people_type_them() {
     let server = server();
     let json = |arguments: &[&str]| says(&server, &[arguments, &["--json"]].concat());

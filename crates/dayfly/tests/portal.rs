@@ -9,6 +9,7 @@
 
 mod common;
 
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
 
 use common::{Answer, Client, OWN_KEY, Server, dayfly, network_address};
@@ -235,4 +236,83 @@ fn what_is_done_in_the_portal_is_audited_without_secrets() {
     for text in [&said, &log] {
         assert!(!text.contains(&token) && !text.contains(&key), "{text}");
     }
+}
+
+/// A client that listens to what the server does, with the head of the answer read.
+fn listen(server: &Server, token: &str) -> BufReader<TcpStream> {
+    let stream = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
+    stream.set_read_timeout(Some(std::time::Duration::from_secs(30))).unwrap();
+    let mut reader = BufReader::new(stream);
+    let request =
+        format!("GET /_admin/v1/events HTTP/1.1\r\nhost: localhost\r\n{}\r\n\r\n", bearer(token));
+    reader.get_mut().write_all(request.as_bytes()).unwrap();
+    let mut line = String::new();
+    let mut head = String::new();
+    while line != "\r\n" {
+        line.clear();
+        reader.read_line(&mut line).unwrap();
+        head.push_str(&line);
+    }
+    let head = head.to_lowercase();
+    assert!(head.starts_with("http/1.1 200"), "{head}");
+    assert!(head.contains("content-type: application/x-ndjson\r\n"), "{head}");
+    assert!(head.contains("transfer-encoding: chunked\r\n"), "{head}");
+    reader
+}
+
+/// The next event; none at the end.
+fn event(reader: &mut BufReader<TcpStream>) -> Option<Value> {
+    let mut line = String::new();
+    while !line.starts_with('{') {
+        line.clear();
+        if reader.read_line(&mut line).unwrap() == 0 || line == "0\r\n" {
+            return None;
+        }
+    }
+    Some(serde_json::from_str(&line).unwrap())
+}
+
+#[test]
+fn who_listens_gets_a_line_a_second_until_the_session_ends() {
+    let server = Server::start(&["--test-clock", "--key", OWN_KEY]);
+    let token = log_in(&server, &json!({"key": OWN_KEY}));
+    let headers = [bearer(&token)];
+    let headers = headers.each_ref().map(String::as_str);
+    let mut reader = listen(&server, &token);
+    assert_eq!(event(&mut reader).unwrap()["frozen"], false);
+    let moved = r#"{"now":4000000000}"#;
+    ask(&server, "POST", "/_admin/v1/clock", &headers, r#"{"frozen":true}"#);
+    ask(&server, "POST", "/_admin/v1/clock", &headers, moved);
+    let follows = |event: &Value| event["now"] == 4_000_000_000_u64 && event["frozen"] == true;
+    while !follows(&event(&mut reader).unwrap()) {}
+    // What was done shows in the second after it.
+    ask(&server, "POST", "/dbs", &headers, r#"{"id":"d"}"#);
+    ask(&server, "GET", "/dbs/none", &headers, "").is_error(404, "NotFound");
+    let (mut requests, mut errors) = (0, 0);
+    while requests < 2 || errors < 1 {
+        let event = event(&mut reader).unwrap();
+        requests += event["requests"].as_u64().unwrap();
+        errors += event["errors"].as_u64().unwrap();
+    }
+    let series = ask(&server, "GET", "/_admin/v1/series", &headers, "");
+    let series: Value = serde_json::from_str(&series.body).unwrap();
+    let sum = |name: &str| {
+        series[name].as_array().unwrap().iter().map(|one| one.as_f64().unwrap()).sum::<f64>()
+    };
+    assert!(sum("requests") >= 2.0 && sum("errors") >= 1.0 && sum("charge") > 0.0, "{series}");
+    assert_eq!(series["seconds"], 900);
+
+    ask(&server, "DELETE", "/_admin/v1/session", &headers, "");
+    while event(&mut reader).is_some() {}
+}
+
+#[test]
+fn a_server_that_stops_does_not_wait_for_those_who_listen() {
+    let server = Server::start(&["--key", OWN_KEY, "--stop-timeout-ms", "600000"]);
+    let token = log_in(&server, &json!({"key": OWN_KEY}));
+    let mut reader = listen(&server, &token);
+    event(&mut reader).unwrap();
+    server.terminate();
+    while event(&mut reader).is_some() {}
+    assert!(server.ended().success());
 }

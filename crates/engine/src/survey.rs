@@ -169,16 +169,23 @@ fn row(opened: &Opened, record: &Record, policy: Policy) -> Vec<u8> {
     let container = &opened.container;
     let Span { class, ttl, expires, is_ignored } =
         Span::of(container, record, policy, opened.now());
-    let text = record.render(container, &record.etag(container)).to_vec();
-    let row = json!({
-        "id": String::from_utf8_lossy(record.id()),
-        "partitionKey": key_of(record).to_json(),
-        "text": String::from_utf8_lossy(&text),
-        "ts": record.ts.0,
-        "ttl": ttl,
-        "expiresAt": expires.map(|at| at.0),
-        "class": class,
-        "ignored": is_ignored,
-    });
-    row.to_string().into_bytes()
+    let shown = record.render(container, &record.etag(container));
+    let mut row = Vec::with_capacity(shown.len() + shown.len() / 8 + 192);
+    let text = |row: &mut Vec<u8>, name: &str, text: &str| {
+        row.put_slice(name.as_bytes());
+        // Into memory, where nothing goes wrong.
+        let _ = serde_json::to_writer(row, text);
+    };
+    text(&mut row, "{\"id\":", &String::from_utf8_lossy(record.id()));
+    text(&mut row, ",\"partitionKey\":", &key_of(record).to_json());
+    text(&mut row, ",\"text\":", &String::from_utf8_lossy(&shown.to_vec()));
+    let number =
+        |number: Option<i64>| number.map_or("null".to_owned(), |number| number.to_string());
+    let (ttl, expires) = (number(ttl), number(expires.map(|at| at.0.cast_signed())));
+    let rest = format!(
+        ",\"ts\":{},\"ttl\":{ttl},\"expiresAt\":{expires},\"class\":\"{class}\",\"ignored\":{is_ignored}}}",
+        record.ts.0,
+    );
+    row.put_slice(rest.as_bytes());
+    row
 }

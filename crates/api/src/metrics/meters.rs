@@ -83,6 +83,25 @@ impl Meters {
         }
     }
 
+    /// All requests that are logged: how many, their charge, and how many were refused or
+    /// failed.
+    pub(crate) fn totals(&self) -> (u64, u64, u64) {
+        let (mut requests, mut charge, mut errors) = (0, 0, 0);
+        for (kind, meter) in Kind::ALL.iter().zip(&self.by_kind) {
+            if !kind.is_logged() {
+                continue;
+            }
+            charge += meter.charge.load(Ordering::Relaxed);
+            for ((class, _), durations) in CLASSES.iter().zip(&meter.by_class) {
+                let counts = durations.classes.iter().map(|count| count.load(Ordering::Relaxed));
+                let count: u64 = counts.sum();
+                requests += count;
+                errors += if *class >= 4 { count } else { 0 };
+            }
+        }
+        (requests, charge, errors)
+    }
+
     /// Where those are counted that ended so.
     fn ended(&self, outcome: &Result<Success>) -> Option<&AtomicU64> {
         match outcome {

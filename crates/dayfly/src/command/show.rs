@@ -3,6 +3,8 @@
 use dayfly_model::Timestamp;
 use serde_json::{Value, json};
 
+use super::plain;
+
 /// How time to live stands in a container.
 pub(super) fn status(container: &str, answer: &Value) -> String {
     let backlog = &answer["backlog"];
@@ -166,7 +168,36 @@ pub(super) fn explain(answer: &Value) -> String {
     table(&rows, &[])
 }
 
-/// What a purge did.
+/// The items that die next, one in a line.
+pub(super) fn next(answer: &Value) -> String {
+    let head = ["in", "at", "id", "partition key", "by"].map(String::from).to_vec();
+    let mut rows = vec![head];
+    let now = answer["now"].as_u64().unwrap_or_default();
+    for item in answer["items"].as_array().map(Vec::as_slice).unwrap_or_default() {
+        let left = match item["expiresAt"].as_u64() {
+            Some(at) => format!("{} s", at.saturating_sub(now)),
+            None => "never".to_owned(),
+        };
+        let by = match item["class"].as_str() {
+            Some("inherit" | "uninterpretable") => "default",
+            Some("explicit" | "never") => "ttl",
+            _ => "",
+        };
+        let at = if item["expiresAt"].is_null() { String::new() } else { date(&item["expiresAt"]) };
+        let text = |name: &str| plain(item[name].as_str().unwrap_or_default());
+        rows.push(vec![left, at, text("id"), text("partitionKey"), by.to_owned()]);
+    }
+    if rows.len() == 1 {
+        return "nothing\n".to_owned();
+    }
+    let mut text = table(&rows, &[0]);
+    if !answer["continuation"].is_null() {
+        text.push_str("…\n");
+    }
+    text
+}
+
+/// How many items a purge removed.
 pub(super) fn purge(answer: &Value) -> String {
     table(&[row("purged", items(&answer["purgedItems"]))], &[])
 }

@@ -17,7 +17,7 @@
 //! A token says where each stream was left. So no item is given twice that was not written
 //! in between, and none is left out, whatever becomes of the others.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
 use bytes::{Buf, BufMut};
 use dayfly_model::ttl::{Cuts, Life, Policy};
@@ -135,7 +135,7 @@ impl<'a> Walk<'a> {
             if numbers.is_empty() {
                 continue;
             }
-            let found = record::named(snapshot, bucket, &numbers)?;
+            let found = read(snapshot, bucket, &numbers)?;
             let places: Vec<usize> = places().map(|(place, _)| place).collect();
             for (place, record) in places.into_iter().zip(found) {
                 if let Some(room) = records.get_mut(place) {
@@ -162,6 +162,43 @@ impl<'a> Walk<'a> {
     }
 }
 
+/// The items with these numbers. What was written one after the other lies side by side, and
+/// is read in one go, as long as at least a quarter of it is wanted.
+fn read(
+    snapshot: &dyn Snapshot,
+    bucket: Bucket,
+    numbers: &[u64],
+) -> dayfly_storage::Result<Vec<Record>> {
+    let mut sorted = numbers.to_vec();
+    sorted.sort_unstable();
+    let mut found: HashMap<u64, Record> = HashMap::with_capacity(numbers.len());
+    if let (Some(first), Some(last)) = (sorted.first(), sorted.last()) {
+        let mut range = keys::items_from(*first);
+        range.end = keys::item(last.saturating_add(1));
+        loop {
+            let before = found.len();
+            let pairs = snapshot.scan(bucket, &range, Direction::Forward, CHUNK_MIN * 2)?;
+            let Some((passed, _)) = pairs.last() else { break };
+            range.go_behind(passed);
+            let read = pairs.len();
+            for (key, value) in pairs {
+                let number = keys::item_number(&key).filter(|it| sorted.binary_search(it).is_ok());
+                if let Some(number) = number {
+                    found.insert(number, Record::decode(value)?);
+                }
+            }
+            if (found.len() - before) * 4 < read || read < CHUNK_MIN * 2 {
+                break;
+            }
+        }
+    }
+    let missing: Vec<u64> =
+        sorted.into_iter().filter(|number| !found.contains_key(number)).collect();
+    found.extend(missing.iter().copied().zip(record::named(snapshot, bucket, &missing)?));
+    let lost = || broken("a row of the feed without its item");
+    numbers.iter().map(|number| found.remove(number).ok_or_else(lost)).collect()
+}
+
 /// Where the streams were left, as a token says.
 fn read_places(token: &str, opened: &Opened, count: usize) -> Result<Vec<Option<StreamPlace>>> {
     let (mark, places) = read_token(token, opened.container.number.to_be_bytes())?;
@@ -177,10 +214,10 @@ fn read_places(token: &str, opened: &Opened, count: usize) -> Result<Vec<Option<
 
 /// When an item dies, if it does: what does not is behind all that does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct End(Option<Timestamp>);
+struct DeathAt(Option<Timestamp>);
 
-impl End {
-    fn is_before(self, other: End) -> bool {
+impl DeathAt {
+    fn is_before(self, other: DeathAt) -> bool {
         self.second() < other.second()
     }
 
@@ -194,8 +231,8 @@ impl End {
 fn first(
     streams: &mut [DeathStream<'_>],
     budget: &mut Budget,
-) -> dayfly_storage::Result<Option<(End, usize)>> {
-    let mut first: Option<(End, usize)> = None;
+) -> dayfly_storage::Result<Option<(DeathAt, usize)>> {
+    let mut first: Option<(DeathAt, usize)> = None;
     for (place, stream) in (0..).zip(streams) {
         if let Some(end) = stream.peek(budget)?
             && first.is_none_or(|(least, _)| end.is_before(least))
@@ -298,7 +335,7 @@ impl<'a> DeathStream<'a> {
     }
 
     /// The end of the first item; none if there is no item, or when too much was looked at.
-    fn peek(&mut self, budget: &mut Budget) -> dayfly_storage::Result<Option<End>> {
+    fn peek(&mut self, budget: &mut Budget) -> dayfly_storage::Result<Option<DeathAt>> {
         while self.read.is_empty() && !self.is_end && !budget.is_spent() {
             match self.kind {
                 Kind::ByTtl => self.read_queue(budget)?,
@@ -306,7 +343,7 @@ impl<'a> DeathStream<'a> {
             }
             self.chunk = (self.chunk * 2).min(CHUNK_MAX);
         }
-        Ok(self.read.front().map(|(_, row)| End(self.policy.dies_at(row.life, self.now))))
+        Ok(self.read.front().map(|(_, row)| DeathAt(self.policy.dies_at(row.life, self.now))))
     }
 
     /// Behind which row the next page begins.

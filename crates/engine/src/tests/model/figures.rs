@@ -28,7 +28,25 @@ fn dead_at(item: &Item, policy: Policy, at: u64) -> bool {
     }
 }
 
+/// The first second at which it is dead, if nobody does anything.
+fn end(item: &Item, policy: Policy) -> Option<u64> {
+    let later = policy.pending.map(|(default, from)| [Some(from), item.expires(default)]);
+    let seconds = later.into_iter().flatten().chain([item.expires(policy.default)]).flatten();
+    seconds.filter(|second| dead_at(item, policy, *second)).min()
+}
+
 impl Oracle {
+    /// All that is alive, with its end: the first one first, and last what has none.
+    pub(super) fn deaths(&self) -> Vec<(u64, String)> {
+        let told = |item: &Item| {
+            let text = String::from_utf8(item.shown.to_vec()).unwrap();
+            (end(item, self.policies[item.slice]).unwrap_or(u64::MAX), text)
+        };
+        let mut deaths: Vec<(u64, String)> = self.all_alive().map(told).collect();
+        deaths.sort();
+        deaths
+    }
+
     fn live_count(&self, which: impl Fn(&Item) -> bool) -> Value {
         count(self.all_alive().filter(|item| which(item)))
     }

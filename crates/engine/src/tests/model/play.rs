@@ -22,7 +22,7 @@ use super::oracle::{Definition, Oracle};
 use super::steps::{Act, Batch, Default, History, Place, Step, Ttl, TtlPatch, Write};
 use crate::operation::{
     self, BatchForm, BatchMode, Condition, Indexing, ItemAddress, Operation, Page, Part,
-    WriteBatch, WriteItem,
+    SurveyItems, SurveyOrder, WriteBatch, WriteItem,
 };
 use crate::reply::{Reply, Success};
 use crate::tests::seeds::Outcome;
@@ -488,6 +488,7 @@ impl Play {
         }
         self.compare_list(1 + number % 4)?;
         self.compare_feed(number)?;
+        self.compare_deaths(1 + number % 5)?;
         self.compare_figures(number)
     }
 
@@ -553,6 +554,30 @@ impl Play {
             }
         }
         same!(listed, self.oracle.list(|key| self.server.range_of(key)), "the list");
+        Ok(())
+    }
+
+    /// All items in the order of their deaths, in pages of `limit`.
+    fn compare_deaths(&self, limit: usize) -> Outcome {
+        let mut told: Vec<(u64, String)> = Vec::new();
+        let mut page = Page { limit: Some(limit), continuation: None };
+        loop {
+            let order = SurveyOrder::ByExpiry { within: None };
+            let asked = SurveyItems { at: at(), order, page: page.clone() };
+            let body = self.view(Operation::SurveyItems(asked))?;
+            for row in body["items"].as_array().unwrap() {
+                let end = row["expiresAt"].as_u64().unwrap_or(u64::MAX);
+                told.push((end, row["text"].as_str().unwrap().to_owned()));
+            }
+            page.continuation = body["continuation"].as_str().map(ToOwned::to_owned);
+            if page.continuation.is_none() {
+                break;
+            }
+        }
+        let ends: Vec<u64> = told.iter().map(|(end, _)| *end).collect();
+        same!(ends.is_sorted(), true, "the order of deaths, {ends:?}");
+        told.sort();
+        same!(told, self.oracle.deaths(), "the deaths");
         Ok(())
     }
 
