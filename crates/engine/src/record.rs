@@ -15,6 +15,7 @@
 //! the index as they were: their life stamps may be earlier than its own. How
 //! many items of a bucket are touched is counted where versions come and go.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use bytes::{Buf, BufMut, Bytes};
@@ -274,6 +275,9 @@ pub(crate) fn shown_bytes(text_bytes: usize, ts: Timestamp) -> u64 {
     (text_bytes + SYSTEM_BYTES + digits) as u64
 }
 
+/// How many items are read at once that may lie side by side.
+const IN_A_ROW: usize = 32;
+
 /// What is stored under an item's key.
 pub(crate) enum Seen {
     /// Nothing.
@@ -348,6 +352,43 @@ pub(crate) fn still_there(
         }
     }
     Ok(alive)
+}
+
+/// The items with these numbers. What was written one after the other lies side by side, and
+/// is read in one go, as long as at least a quarter of it is wanted.
+pub(crate) fn neighbours(
+    snapshot: &dyn Snapshot,
+    bucket: Bucket,
+    numbers: &[u64],
+) -> Result<Vec<Record>> {
+    let mut sorted = numbers.to_vec();
+    sorted.sort_unstable();
+    let mut found: HashMap<u64, Record> = HashMap::with_capacity(numbers.len());
+    if let (Some(first), Some(last)) = (sorted.first(), sorted.last()) {
+        let mut range = keys::items_from(*first);
+        range.end = keys::item(last.saturating_add(1));
+        loop {
+            let before = found.len();
+            let pairs = snapshot.scan(bucket, &range, Direction::Forward, IN_A_ROW)?;
+            let Some((passed, _)) = pairs.last() else { break };
+            range.go_behind(passed);
+            let read = pairs.len();
+            for (key, value) in pairs {
+                let number = keys::item_number(&key).filter(|it| sorted.binary_search(it).is_ok());
+                if let Some(number) = number {
+                    found.insert(number, Record::decode(value)?);
+                }
+            }
+            if (found.len() - before) * 4 < read || read < IN_A_ROW {
+                break;
+            }
+        }
+    }
+    let missing: Vec<u64> =
+        sorted.into_iter().filter(|number| !found.contains_key(number)).collect();
+    found.extend(missing.iter().copied().zip(named(snapshot, bucket, &missing)?));
+    let lost = || Error::Corrupt("a row of the feed without its item".to_owned());
+    numbers.iter().map(|number| found.remove(number).ok_or_else(lost)).collect()
 }
 
 /// The first commit with a row in a part of the feed that was not made before some second,

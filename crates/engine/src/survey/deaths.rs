@@ -17,7 +17,7 @@
 //! A token says where each stream was left. So no item is given twice that was not written
 //! in between, and none is left out, whatever becomes of the others.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 use bytes::{Buf, BufMut};
 use dayfly_model::ttl::{Cuts, Life, Policy};
@@ -135,7 +135,7 @@ impl<'a> Walk<'a> {
             if numbers.is_empty() {
                 continue;
             }
-            let found = read(snapshot, bucket, &numbers)?;
+            let found = record::neighbours(snapshot, bucket, &numbers)?;
             let places: Vec<usize> = places().map(|(place, _)| place).collect();
             for (place, record) in places.into_iter().zip(found) {
                 if let Some(room) = records.get_mut(place) {
@@ -160,43 +160,6 @@ impl<'a> Walk<'a> {
         }
         write_token(MARK, &places, self.opened.container.number.to_be_bytes())
     }
-}
-
-/// The items with these numbers. What was written one after the other lies side by side, and
-/// is read in one go, as long as at least a quarter of it is wanted.
-fn read(
-    snapshot: &dyn Snapshot,
-    bucket: Bucket,
-    numbers: &[u64],
-) -> dayfly_storage::Result<Vec<Record>> {
-    let mut sorted = numbers.to_vec();
-    sorted.sort_unstable();
-    let mut found: HashMap<u64, Record> = HashMap::with_capacity(numbers.len());
-    if let (Some(first), Some(last)) = (sorted.first(), sorted.last()) {
-        let mut range = keys::items_from(*first);
-        range.end = keys::item(last.saturating_add(1));
-        loop {
-            let before = found.len();
-            let pairs = snapshot.scan(bucket, &range, Direction::Forward, CHUNK_MIN * 2)?;
-            let Some((passed, _)) = pairs.last() else { break };
-            range.go_behind(passed);
-            let read = pairs.len();
-            for (key, value) in pairs {
-                let number = keys::item_number(&key).filter(|it| sorted.binary_search(it).is_ok());
-                if let Some(number) = number {
-                    found.insert(number, Record::decode(value)?);
-                }
-            }
-            if (found.len() - before) * 4 < read || read < CHUNK_MIN * 2 {
-                break;
-            }
-        }
-    }
-    let missing: Vec<u64> =
-        sorted.into_iter().filter(|number| !found.contains_key(number)).collect();
-    found.extend(missing.iter().copied().zip(record::named(snapshot, bucket, &missing)?));
-    let lost = || broken("a row of the feed without its item");
-    numbers.iter().map(|number| found.remove(number).ok_or_else(lost)).collect()
 }
 
 /// Where the streams were left, as a token says.
