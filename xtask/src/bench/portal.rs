@@ -9,6 +9,8 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use serde_json::Value;
+
 use super::fill::{Filling, Written, fill_with};
 use super::item::{CONTAINER, DATABASE, ITEM_BYTES, Items, items_path};
 use super::load::{self, Until};
@@ -132,11 +134,12 @@ fn surveyed(server: &Server, order: &str) -> Result<Vec<Vec<u8>>> {
             format!("containers/{DATABASE}/{CONTAINER}/items?order={order}&limit={ROWS}{place}");
         requests.push(admin_request("GET", &call, "").into_bytes());
         let page = client.admin("GET", &call, "")?;
-        let rows = page["items"].as_array().map_or(0, Vec::len) as u64;
+        let rows = page.get("items").and_then(Value::as_array).map_or(0, Vec::len) as u64;
         if rows != ROWS {
             return Err(format!("a page of {rows} rows, where {ROWS} were asked for"));
         }
-        let next = page["continuation"].as_str().ok_or("the last page too early")?;
+        let next = page.get("continuation").and_then(Value::as_str);
+        let next = next.ok_or("the last page too early")?;
         place = format!("&continuation={next}");
     }
     Ok(requests)
