@@ -93,7 +93,7 @@ enum Name {
 }
 
 /// All that need nothing but the server.
-const ALL: [Name; 13] = [
+const ALL: [Name; 14] = [
     Name::Start,
     Name::Read,
     Name::Create,
