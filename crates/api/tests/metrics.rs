@@ -325,6 +325,7 @@ fn whole() -> BTreeMap<String, Metric> {
     server.edge().certificate_end.store(1_700_000_000, Ordering::Relaxed);
     send(&server, "POST", "/dbs", r#"{"id":"d"}"#);
     container(&server, "c", "");
+    write(&server, r#"{"id":"a","pk":"x"}"#);
     read(&server).0
 }
 
