@@ -87,8 +87,6 @@ export async function open(test, { server, browser }, hash = "#/", options = {})
   const requests = [];
   page.on("console", (message) => {
     const text = `${message.text()} ${message.location().url}`;
-    // A server may be without them: then the page does without.
-    if (/404.*\/(events|series)$/.test(text)) return;
     if (!expects.some((expected) => expected.test(text))) wrong.push(`console: ${text}`);
   });
   page.on("pageerror", (error) => wrong.push(`error: ${error.stack}`));
