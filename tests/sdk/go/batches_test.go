@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"reflect"
 	"strings"
@@ -275,14 +276,22 @@ func (w *world) advance(t *testing.T, seconds int) {
 }
 
 func (w *world) setClock(t *testing.T, change string) {
-	url := "http://localhost:" + w.port + "/_admin/v1/clock"
-	request, err := http.NewRequest(http.MethodPost, url, bytes.NewBufferString(change))
+	w.admin(t, http.MethodPost, "clock", change)
+}
+
+// admin calls the admin API, and gives its answer.
+func (w *world) admin(t *testing.T, method, call, change string) []byte {
+	url := "http://localhost:" + w.port + "/_admin/v1/" + call
+	request, err := http.NewRequest(method, url, bytes.NewBufferString(change))
 	check(t, err)
 	request.Header.Set("Authorization", "Bearer "+w.key)
 	answer, err := http.DefaultClient.Do(request)
 	check(t, err)
-	answer.Body.Close()
+	defer answer.Body.Close()
 	expect(t, answer.StatusCode, 200)
+	body, err := io.ReadAll(answer.Body)
+	check(t, err)
+	return body
 }
 
 func create(t *testing.T, container *azcosmos.ContainerClient, item string) azcore.ETag {
