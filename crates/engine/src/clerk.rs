@@ -114,6 +114,13 @@ impl<'a> Clerk<'a> {
         self.shared.catalog.unfinished.end(is_finished);
     }
 
+    /// An offer may say something else now, or a container have other ranges. Where nobody can
+    /// say by which commit, offers are asked anew each time.
+    pub(crate) fn offers_changed(&self) {
+        let lsn = self.snapshot().map_or(u64::MAX, |snapshot| snapshot.head(keys::CATALOG).lsn);
+        self.shared.metering.offers_changed(lsn);
+    }
+
     /// Tells the buckets of a deleted container that it is gone, so that no
     /// write that is under way lands in them. The catalog says so already; if
     /// this fails, the background does it. A bucket without a head is gone already.

@@ -10,7 +10,7 @@
 //!
 //! All of this is in memory. A purse is made when an offer is first used, and thrown away
 //! when it is as if nobody had used it; the meters of one that was just made are full. What
-//! an offer says is read again when the catalog has changed.
+//! an offer says is read again when one was changed, or ranges were divided.
 
 mod ledger;
 mod purse;
@@ -93,6 +93,8 @@ pub(crate) struct Metering {
     burst: bool,
     opened_ms: u64,
     offers: quick_cache::sync::Cache<u32, KnownOffer>,
+    /// The catalog's commit since which no offer was changed, and no range divided.
+    changed: AtomicU64,
     /// The database of each container, as far as it was asked.
     databases: Mutex<HashMap<u32, u32>>,
     purses: RwLock<HashMap<Payer, SharedPurse>>,
@@ -109,6 +111,7 @@ impl Metering {
             burst: settings.burst,
             opened_ms,
             offers: quick_cache::sync::Cache::new(KNOWN_MAX),
+            changed: AtomicU64::new(0),
             databases: Mutex::default(),
             purses: RwLock::default(),
             held_seconds: Arc::default(),
@@ -152,17 +155,27 @@ impl Metering {
         snapshot: &dyn Snapshot,
         record: &ContainerRecord,
     ) -> Result<Option<Arc<Offered>>> {
-        let lsn = snapshot.head(CATALOG).lsn;
-        if let Some(known) = self.offers.get(&record.number)
-            && known.lsn == lsn
-        {
-            return Ok(known.offered);
+        if let Some(offered) = self.known(record.number) {
+            return Ok(offered);
         }
+        let lsn = snapshot.head(CATALOG).lsn;
         lock(&self.databases).insert(record.number, record.database);
         let offered = read_offer(snapshot, record)?.map(Arc::new);
         let known = KnownOffer { lsn, offered: offered.clone() };
         self.offers.insert(record.number, known);
         Ok(offered)
+    }
+
+    /// What a container is offered, as far as it is known.
+    fn known(&self, container: u32) -> Option<Option<Arc<Offered>>> {
+        let known = self.offers.get(&container)?;
+        (known.lsn >= self.changed.load(Ordering::Acquire)).then_some(known.offered)
+    }
+
+    /// An offer may have been changed, or ranges divided, by this commit of the catalog or an
+    /// earlier one. What was read in a snapshot from before is not taken for what is known.
+    pub(crate) fn offers_changed(&self, lsn: u64) {
+        self.changed.fetch_max(lsn, Ordering::AcqRel);
     }
 
     /// The purse of what is offered.
@@ -218,10 +231,8 @@ impl Metering {
         container: u32,
     ) -> Result<Option<SharedPurse>> {
         let snapshot = store.snapshot().map_err(storage_failed)?;
-        let lsn = snapshot.head(CATALOG).lsn;
-        let known = self.offers.get(&container).filter(|known| known.lsn == lsn);
-        let offered = match known {
-            Some(known) => known.offered,
+        let offered = match self.known(container) {
+            Some(offered) => offered,
             None => match self.record(&*snapshot, container)? {
                 Some(record) => self.offered(&*snapshot, &record)?,
                 None => None,

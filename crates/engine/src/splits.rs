@@ -69,6 +69,7 @@ pub(crate) fn split(clerk: &Clerk<'_>, at: &ContainerScope, division: &Division)
 pub(crate) fn around(clerk: &Clerk<'_>, rid: &str, commit: impl FnOnce() -> Reply) -> Reply {
     clerk.begin();
     let reply = commit();
+    clerk.offers_changed();
     let told = match &reply.outcome {
         Ok(_) => clerk.look(|snapshot| tell_heads(clerk, snapshot, rid)),
         Err(_) => Ok(()),
