@@ -155,8 +155,8 @@ impl Metering {
         snapshot: &dyn Snapshot,
         record: &ContainerRecord,
     ) -> Result<Option<Arc<Offered>>> {
-        if let Some(offered) = self.known(record.number) {
-            return Ok(offered);
+        if let Some(known) = self.known(record.number) {
+            return Ok(known.offered);
         }
         let lsn = snapshot.head(CATALOG).lsn;
         lock(&self.databases).insert(record.number, record.database);
@@ -167,9 +167,9 @@ impl Metering {
     }
 
     /// What a container is offered, as far as it is known.
-    fn known(&self, container: u32) -> Option<Option<Arc<Offered>>> {
+    fn known(&self, container: u32) -> Option<KnownOffer> {
         let known = self.offers.get(&container)?;
-        (known.lsn >= self.changed.load(Ordering::Acquire)).then_some(known.offered)
+        (known.lsn >= self.changed.load(Ordering::Acquire)).then_some(known)
     }
 
     /// An offer may have been changed, or ranges divided, by this commit of the catalog or an
@@ -232,7 +232,7 @@ impl Metering {
     ) -> Result<Option<SharedPurse>> {
         let snapshot = store.snapshot().map_err(storage_failed)?;
         let offered = match self.known(container) {
-            Some(offered) => offered,
+            Some(known) => known.offered,
             None => match self.record(&*snapshot, container)? {
                 Some(record) => self.offered(&*snapshot, &record)?,
                 None => None,
