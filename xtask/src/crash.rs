@@ -6,14 +6,17 @@
 //! compared with itself; then the server is started again, and every id is
 //! read: it has to be the last acknowledged version, or what the one request
 //! makes of it that had no answer yet. Some of the writes are transactional
-//! batches, and of such a request all is there or nothing. Once a run, the
-//! server is also killed while it starts.
+//! batches, and of such a request all is there or nothing. A consumer follows the
+//! change feed meanwhile, goes on from its last token after each kill, and has to
+//! have been told what was done, and nothing else. Once a run, the server is also
+//! killed while it starts.
 //!
 //! kill -9 leaves the system's page cache, so this shows what a crash of the
 //! process does, not what a power cut does.
 
 mod batch;
 mod book;
+mod consumer;
 mod verify;
 mod writer;
 
@@ -33,6 +36,7 @@ use crate::server::{Server, dayfly};
 use crate::wire::Client;
 use crate::{Profile, Result, build, failed};
 use book::{Book, DATABASE, SHARED};
+use consumer::Consumer;
 
 /// How many connections write at once.
 const WRITERS: u64 = 6;
@@ -73,8 +77,10 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         random: Random::new(seed),
         folder: fresh_folder()?,
         books: Vec::new(),
+        consumer: Consumer::new(0),
         acknowledged: 0,
         batches: 0,
+        told: 0,
     };
     let outcome = run.rounds(options.rounds);
     if let Err(violation) = outcome {
@@ -82,8 +88,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         return Err(format!("seed {seed}, folder {}: {violation}", folder.display()));
     }
     println!(
-        "{} rounds, {} acknowledged writes, {} of them batches, 0 lost",
-        options.rounds, run.acknowledged, run.batches
+        "{} rounds, {} acknowledged writes, {} of them batches, 0 lost; {} changes told, each once",
+        options.rounds, run.acknowledged, run.batches, run.told
     );
     Ok(())
 }
@@ -103,9 +109,13 @@ struct Run {
     folder: TempDir,
     /// What each writer knows.
     books: Vec<Book>,
+    /// Whoever follows the feed of the container that all of them share.
+    consumer: Consumer,
     acknowledged: u64,
     /// So many of them were batches.
     batches: u64,
+    /// So many changes the consumers of all folders were told.
+    told: usize,
 }
 
 impl Run {
@@ -130,14 +140,14 @@ impl Run {
                 begun.elapsed().as_millis()
             );
         }
-        self.start_and_verify()?.stop()?;
+        self.finish()?;
         self.check(0).map(|_| ())
     }
 
     /// A new folder, and a database and a container in it.
     fn start_over(&mut self) -> Result<Server> {
         if !self.books.is_empty() {
-            self.start_and_verify()?.stop()?;
+            self.finish()?;
         }
         self.folder = fresh_folder()?;
         self.books = (0..WRITERS).map(|writer| Book::new(writer, self.random.next())).collect();
@@ -146,17 +156,29 @@ impl Run {
         client.must("POST", "/dbs", &[], &format!("{{\"id\":\"{DATABASE}\"}}"))?;
         let path = format!("/dbs/{DATABASE}/colls");
         client.must("POST", &path, &[], &writer::definition(SHARED, Some(-1), true))?;
+        self.consumer = Consumer::new(self.random.next());
+        self.consumer.begin(&mut client)?;
         Ok(server)
+    }
+
+    /// Nothing more comes to this folder.
+    fn finish(&mut self) -> Result<()> {
+        let server = self.start_and_verify()?;
+        self.consumer.finish(&mut server.connect()?, &self.books)?;
+        self.told += self.consumer.told();
+        server.stop()
     }
 
     fn data(&self) -> PathBuf {
         self.folder.path().join("data")
     }
 
-    /// Starts the server, and reads back what every writer wrote.
+    /// Starts the server, and reads back what every writer wrote, and what the feed tells.
     fn start_and_verify(&mut self) -> Result<Server> {
         let server = Server::start(&self.program, &self.data())?;
         self.with_each_book(&server, verify::everything)?;
+        self.consumer.catch_up(&mut server.connect()?)?;
+        self.consumer.compare(&self.books)?;
         Ok(server)
     }
 
@@ -179,7 +201,7 @@ impl Run {
         })
     }
 
-    /// Lets the writers write, and kills the server in the midst of it.
+    /// Lets the writers write and the consumer read, and kills the server in the midst of it.
     /// Returns how many writes were acknowledged.
     fn load_and_kill(&mut self, mut server: Server, round: u32) -> Result<u64> {
         let (before, batches_before) = self.told();
@@ -196,6 +218,12 @@ impl Run {
                         .map_err(|violation| format!("{book}: {violation}"))
                 }));
             }
+            let mut client = server.connect()?;
+            let consumer = &mut self.consumer;
+            threads.push(scope.spawn(move || {
+                let followed = consumer.follow(&mut client);
+                followed.map_err(|violation| format!("the consumer: {violation}"))
+            }));
             thread::sleep(wait);
             server.kill()?;
             threads.into_iter().try_for_each(join)

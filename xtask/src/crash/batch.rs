@@ -7,7 +7,7 @@
 
 use serde_json::{Value, json};
 
-use super::book::{Book, DATABASE, Doubt, SHARED};
+use super::book::{Book, Change, DATABASE, Doubt, ItemKey, SHARED};
 use super::writer::{expect, filler};
 use crate::wire::{Answer, Client, partition};
 use crate::{Result, failed};
@@ -88,6 +88,15 @@ impl Batch {
     }
 }
 
+/// The items of all groups that are there, and their marks.
+pub(crate) fn alive(book: &Book) -> Vec<(ItemKey, u64)> {
+    let marks = book
+        .groups
+        .iter()
+        .flat_map(|(&group, &mark)| (0..group).map(move |step| (group, step, mark)));
+    marks.map(|(group, step, mark)| (key(book, group, step), mark)).collect()
+}
+
 /// Reads every group of this writer back.
 pub(crate) fn verify(book: &mut Book, client: &mut Client) -> Result<()> {
     for group in SMALLEST..=LARGEST {
@@ -131,8 +140,14 @@ fn settle(book: &mut Book, group: u64, marks: &[Mark]) -> Result<()> {
     if found != acknowledged && Some(found) != in_flight {
         return Err(format!("LOST: a batch is not there: {}", told()));
     }
-    keep(book, group, found);
+    if found != acknowledged {
+        keep(book, group, found);
+    }
     Ok(())
+}
+
+fn key(book: &Book, group: u64, step: u64) -> ItemKey {
+    (book.batch_partition(), id(group, step))
 }
 
 fn id(group: u64, step: u64) -> String {
@@ -143,7 +158,12 @@ fn known(book: &Book, group: u64) -> Mark {
     book.groups.get(&group).copied()
 }
 
+/// Notes what became of a group.
 fn keep(book: &mut Book, group: u64, mark: Mark) {
+    for step in 0..group {
+        let change = Change { number: mark, is_certain: true };
+        book.changes.entry(key(book, group, step)).or_default().push(change);
+    }
     match mark {
         Some(mark) => book.groups.insert(group, mark),
         None => book.groups.remove(&group),

@@ -21,6 +21,9 @@ pub(crate) const SHARED: &str = "shared";
 /// How many ids a writer has in each container.
 pub(crate) const SLOTS: u64 = 16;
 
+/// The partition and the id of an item.
+pub(crate) type ItemKey = (String, String);
+
 /// The `defaultTtl` of a container; none when time to live is off.
 pub(crate) type Default = Option<i64>;
 
@@ -37,6 +40,8 @@ pub(crate) struct Book {
     pub(crate) containers: [Container; 2],
     /// What the groups that batches write have as their mark, if they are there.
     pub(crate) groups: BTreeMap<u64, u64>,
+    /// What was done to each item of the shared container, in this order.
+    pub(crate) changes: BTreeMap<ItemKey, Vec<Change>>,
     /// The request that has no answer yet, and the last time before it.
     pub(crate) doubt: Option<Doubt>,
     pub(crate) asked_at: u64,
@@ -76,6 +81,15 @@ pub(crate) struct Version {
     defaults: Vec<Default>,
     /// Whether it was dead at any time: then it is dead for ever.
     gone: bool,
+}
+
+/// A version of an item, or its end by a request.
+#[derive(Clone, Debug)]
+pub(crate) struct Change {
+    pub(crate) number: Option<u64>,
+    /// Whether it was acknowledged, or seen after a crash. The other ones may have been done,
+    /// and what they made be gone since.
+    pub(crate) is_certain: bool,
 }
 
 /// A request without an answer, and what it makes if it was done.
@@ -122,6 +136,7 @@ impl Book {
                 container(format!("own-{writer}"), true),
             ],
             groups: BTreeMap::new(),
+            changes: BTreeMap::new(),
             doubt: None,
             asked_at: 0,
             acknowledged: 0,
@@ -143,6 +158,26 @@ impl Book {
     pub(crate) fn container(&mut self, place: usize) -> &mut Container {
         let [shared, own] = &mut self.containers;
         if place == 0 { shared } else { own }
+    }
+
+    /// Notes what was done to the item `slot`, where somebody reads the feeds.
+    pub(crate) fn changed(&mut self, place: usize, slot: u64, change: Change) {
+        if !self.container(place).own {
+            let key = self.item_key(slot);
+            self.changes.entry(key).or_default().push(change);
+        }
+    }
+
+    /// The items of the shared container that are there at `now`, and their versions.
+    pub(crate) fn alive(&self, now: u64) -> Vec<(ItemKey, u64)> {
+        let shared = self.containers.iter().filter(|container| !container.own);
+        let items = shared.flat_map(|container| &container.items);
+        let alive = items.filter(|(_, version)| version.life(now) == Life::Alive);
+        alive.map(|(slot, version)| (self.item_key(*slot), version.draft.number)).collect()
+    }
+
+    fn item_key(&self, slot: u64) -> ItemKey {
+        (self.partition(), format!("i{slot}"))
     }
 
     /// A number that no version had.

@@ -6,7 +6,7 @@
 use serde_json::Value;
 
 use super::batch;
-use super::book::{Book, DATABASE, Default, Doubt, Draft, Life, SLOTS};
+use super::book::{Book, Change, DATABASE, Default, Doubt, Draft, Life, SLOTS};
 use super::writer::stamps;
 use crate::wire::{Answer, Client, partition};
 use crate::{Result, failed};
@@ -149,6 +149,7 @@ fn found(
         return Err("LATE: an expired item is there".to_owned());
     }
     container.keep(slot, after, ts, etag.clone());
+    book.changed(place, slot, Change { number: Some(number), is_certain: true });
     book.new_etag(&etag)
 }
 
@@ -157,15 +158,26 @@ fn found(
 fn missing(book: &mut Book, place: usize, slot: u64, in_flight: InFlight, now: u64) -> Result<()> {
     let asked_at = book.asked_at;
     let container = book.container(place);
-    let may_be_gone = match in_flight {
+    let life = container.life(slot, now);
+    let may_be_gone = match &in_flight {
         InFlight::Nothing => false,
         InFlight::Removes => true,
         InFlight::Writes(after) => after.is_expired(container.default, asked_at, now),
     };
-    if container.life(slot, now) == Life::Alive && !may_be_gone {
+    if life == Life::Alive && !may_be_gone {
         return Err("LOST: the item is not there".to_owned());
     }
     container.items.remove(&slot);
+    // What would be there without it was taken away by nothing else.
+    let is_certain = life == Life::Alive;
+    match in_flight {
+        InFlight::Nothing => {}
+        InFlight::Removes => book.changed(place, slot, Change { number: None, is_certain }),
+        InFlight::Writes(after) => {
+            let number = Some(after.number);
+            book.changed(place, slot, Change { number, is_certain });
+        }
+    }
     Ok(())
 }
 

@@ -7,7 +7,7 @@
 use serde_json::{Value, json};
 
 use super::batch::Batch;
-use super::book::{Book, DATABASE, Default, Doubt, Draft, Life, SLOTS};
+use super::book::{Book, Change, DATABASE, Default, Doubt, Draft, Life, SLOTS};
 use crate::Result;
 use crate::wire::{Answer, Client, partition};
 
@@ -218,6 +218,8 @@ impl Act {
             return Ok(());
         }
         book.acknowledged += 1;
+        let number = self.draft().map(|draft| draft.number);
+        book.changed(place, slot, Change { number, is_certain: true });
         let Some(draft) = self.draft() else {
             book.container(place).items.remove(&slot);
             return Ok(());
