@@ -1,5 +1,5 @@
-// The sample of docs/sdks.md, and batches, with the official Go SDK. The SDK's own tests are
-// another suite.
+// The sample of docs/sdks.md, batches and the change feed, with the official Go SDK. The
+// SDK's own tests are another suite.
 module dayfly/sdk-tests
 
 go 1.25.0
