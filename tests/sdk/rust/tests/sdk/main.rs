@@ -4,6 +4,7 @@
 //! several ranges together; the other suites do that.
 
 mod batches;
+mod change_feed;
 mod items;
 mod partition_keys;
 mod queries;
