@@ -472,7 +472,10 @@ impl Config {
                     }
                     (None, Place::Memory) => Home::cache(|name| std::env::var_os(name)),
                 };
-                let names = tls::names(self.places().filter_map(Listen::ip), &self.tls_san);
+                let public = self.habits.public_endpoint.as_ref();
+                let public = public.and_then(|endpoint| tls::name_of(endpoint.host()));
+                let more = self.tls_san.iter().cloned().chain(public);
+                let names = tls::names(self.places().filter_map(Listen::ip), more);
                 Ok(Source::Made { home, names })
             }
             _ => Err("A certificate and its private key go together: give both --tls-cert and \

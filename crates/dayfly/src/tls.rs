@@ -134,10 +134,13 @@ fn prepare(home: &Home, names: &[String], now: u64) -> Result<Tls, String> {
 }
 
 /// The names a client may call this server by.
-pub(crate) fn names(listen: impl Iterator<Item = IpAddr>, more: &[String]) -> Vec<String> {
+pub(crate) fn names(
+    listen: impl Iterator<Item = IpAddr>,
+    more: impl Iterator<Item = String>,
+) -> Vec<String> {
     let mut names: Vec<String> = ["localhost", "127.0.0.1", "::1"].map(str::to_owned).into();
     let listen = listen.filter(|ip| !ip.is_unspecified()).map(|ip| ip.to_canonical().to_string());
-    for name in host_name().into_iter().chain(listen).chain(more.iter().cloned()) {
+    for name in host_name().into_iter().chain(listen).chain(more) {
         if !names.contains(&name) {
             names.push(name);
         }
@@ -147,8 +150,13 @@ pub(crate) fn names(listen: impl Iterator<Item = IpAddr>, more: &[String]) -> Ve
 
 /// The name of this machine, if it can stand in a certificate.
 pub(crate) fn host_name() -> Option<String> {
-    let name = rustix::system::uname().nodename().to_str().ok()?.to_owned();
-    ServerName::try_from(name.as_str()).is_ok().then_some(name)
+    name_of(rustix::system::uname().nodename().to_str().ok()?)
+}
+
+/// The name of a host, if it can stand in a certificate.
+pub(crate) fn name_of(host: &str) -> Option<String> {
+    let name = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    ServerName::try_from(name).is_ok().then(|| name.to_owned())
 }
 
 fn title(names: &[String]) -> String {
@@ -333,10 +341,12 @@ mod tests {
 
     #[test]
     fn a_certificate_has_each_name_once() {
-        let names = names(once([127, 0, 0, 1].into()), &["a".to_owned(), "localhost".to_owned()]);
+        let more = ["a".to_owned(), "localhost".to_owned()];
+        let names = names(once([127, 0, 0, 1].into()), more.into_iter());
         assert_eq!(names.iter().filter(|name| *name == "localhost").count(), 1);
         assert_eq!(names.iter().filter(|name| *name == "127.0.0.1").count(), 1);
         assert!(names.contains(&"a".to_owned()));
-        assert!(super::names(once([10, 0, 0, 5].into()), &[]).contains(&"10.0.0.5".to_owned()));
+        let on_network = super::names(once([10, 0, 0, 5].into()), std::iter::empty());
+        assert!(on_network.contains(&"10.0.0.5".to_owned()));
     }
 }
