@@ -122,3 +122,17 @@ impl Limits {
         Duration::from_millis(self.stop_timeout_ms)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use crate::config::Config;
+
+    /// Clients are told half an hour when they greet.
+    #[test]
+    fn a_direct_connection_may_be_idle_for_longer_than_clients_are_told() {
+        let limits = Config::try_parse_from(["dayfly"]).unwrap().limits;
+        assert!(limits.direct_idle_timeout_ms > 30 * 60 * 1000);
+    }
+}

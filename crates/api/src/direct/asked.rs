@@ -149,7 +149,12 @@ impl AskedFrame {
     /// Takes a head apart. One that does not say whether a body follows, or by which
     /// number it is answered, ends the connection.
     pub(super) fn read(head: Head, client: &Client) -> Result<AskedFrame, Malformed> {
-        let has_body = head.tokens.number(id::PAYLOAD_PRESENT).ok_or(Malformed)? != 0;
+        let has_body = match head.tokens.number(id::PAYLOAD_PRESENT) {
+            Some(0) => false,
+            Some(1) => true,
+            // Where the next frame begins would be a guess.
+            _ => return Err(Malformed),
+        };
         let transport_id = head.tokens.number(id::TRANSPORT_ID).ok_or(Malformed)?;
         Ok(AskedFrame {
             version: client.version.clone(),

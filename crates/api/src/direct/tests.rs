@@ -167,10 +167,24 @@ fn what_makes_no_sense_is_not_read() {
     assert_eq!(bad(|writer| writer.ulong(0x0059, 1)), Ok(()));
     assert_eq!(bad(|writer| writer.0.extend([0x59, 0, 3, 1, 0, 0, 0])), Ok(()));
     // Without the number of the request, or without a word of its body, nobody can go on.
-    let mut bare = Writer(vec![0; 24]);
-    bare.byte(0x0002, 0);
-    let head = Head::read(finished(bare)).unwrap();
-    assert!(AskedFrame::read(head, &client()).is_err());
+    for (has_body, number, outcome) in [
+        (Some(0), Some(7), Ok(())),
+        (Some(1), Some(7), Ok(())),
+        (Some(2), Some(7), Err(Malformed)),
+        (None, Some(7), Err(Malformed)),
+        (Some(0), None, Err(Malformed)),
+    ] {
+        let mut bare = Writer(vec![0; 24]);
+        if let Some(has_body) = has_body {
+            bare.byte(0x0002, has_body);
+        }
+        if let Some(number) = number {
+            bare.ulong(0x004D, number);
+        }
+        let head = Head::read(finished(bare)).unwrap();
+        let read = AskedFrame::read(head, &client()).map(drop);
+        assert_eq!(read, outcome, "{has_body:?} {number:?}");
+    }
     for (length, is_good) in
         [(0, false), (23, false), (24, true), (256 << 10, true), ((256 << 10) + 1, false)]
     {

@@ -3,7 +3,7 @@
 
 use serde_json::{Value as Json, json};
 
-use super::client::{Channel, Place, Wire, authorization, date, key_of, signature};
+use super::client::{Channel, Place, Wire, authorization, context, date, key_of, signature};
 use super::common::{Answer, Server, admin, send};
 
 /// What clients ask for, in the form of .NET.
@@ -189,6 +189,37 @@ fn the_host_is_the_one_that_the_client_came_by() {
     }
 }
 
+/// Where a client is sent, it has to believe whom it finds.
+#[test]
+fn the_host_that_is_named_is_in_the_certificate() {
+    let server = Server::start(&["--tls-san", "db.test", "--allow-host", "db.test"]);
+    let machine = rustix::system::uname();
+    let machine = machine.nodename().to_str().unwrap();
+    for host in ["localhost:9999", "127.0.0.1", "[::1]:8081", "db.test:443", machine] {
+        let answer = signed(&server, host, &path("dbs", ""), "dbs", "");
+        let body: Json = serde_json::from_str(&answer.body).unwrap();
+        let uri = body["Addresss"][0]["physcialUri"].as_str().unwrap();
+        let (named, _) = uri["rntbd://".len()..].split_once(':').unwrap();
+        let mut wire = Wire::to(&server, named, &[]).unwrap();
+        wire.write(&context(1));
+        assert!(wire.frame(|_| false).is_some(), "{host}");
+    }
+    assert!(Wire::to(&server, "other.test", &[]).is_err());
+}
+
+/// What an emulator is told to be called by stands in all that it says of itself.
+#[test]
+fn the_public_name_of_an_emulator_is_in_its_certificate() {
+    let folder = tempfile::tempdir().unwrap();
+    let command = &mut super::common::dayfly(&["--emulator", "--listen", "127.0.0.1:0"]);
+    command.args(["--compute-listen", "127.0.0.1:0", "--health-listen", "127.0.0.1:0"]);
+    command.arg("--tls-dir").arg(folder.path()).arg("--memory");
+    let server = Server::spawn(command.env("GATEWAY_PUBLIC_ENDPOINT", "cosmos.test:1234"));
+    names(&master(&server), "", "cosmos.test:1234", &["M"]);
+    assert!(Wire::to(&server, "cosmos.test", &[]).is_ok());
+    assert!(Wire::to(&server, "other.test", &[]).is_err());
+}
+
 #[test]
 fn the_same_is_said_over_https() {
     let server = Server::start(&[]);
@@ -237,6 +268,11 @@ fn a_server_without_direct_mode_names_gateway_mode_to_everybody() {
         refused.is_error(400, "BadRequest");
         assert!(refused.body.to_lowercase().contains("gateway"), "{refused:?}");
     }
+    // Who greets all the same is taken for one of HTTP.
+    let mut wire = Wire::open(&server);
+    wire.write(&context(1));
+    let said = wire.rest();
+    assert!(said.starts_with(b"HTTP/1.1 400 "), "{}", String::from_utf8_lossy(&said));
 }
 
 #[test]

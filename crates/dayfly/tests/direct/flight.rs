@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
+use super::client::tokens::Value;
 use super::client::{CREATE, Channel, Place, READ, Reply, Wire, context};
 use super::common::{Server, request};
 
@@ -172,6 +173,71 @@ fn a_stop_answers_what_is_on_its_way() {
     assert_eq!(channel.answer(slow).is(200).json()["Documents"], json!([0]));
     channel.wire.is_closed();
     assert!(server.ended().success());
+}
+
+/// What was begun is done and said; what was not is neither.
+#[test]
+fn a_stop_leaves_no_write_in_doubt() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start_in(folder.path(), &[]);
+    let place = Place::make(&server, "d", "c");
+    let mut channel = Channel::open(&server);
+    let item = |n: usize| json!({"id": format!("i{n}"), "pk": "x"}).to_string();
+    channel.ask(&place.write(CREATE, "x", &item(MANY))).is(201);
+    let numbers: BTreeMap<u32, usize> =
+        (0..MANY).map(|n| (channel.send(&place.write(CREATE, "x", &item(n))), n)).collect();
+    server.terminate();
+    let mut done = vec![format!("i{MANY}")];
+    while let Some((number, reply)) = channel.next() {
+        reply.is(201);
+        done.push(format!("i{}", numbers[&number]));
+    }
+    assert!(server.ended().success());
+
+    let server = Server::start_in(folder.path(), &[]);
+    let all = place.query("SELECT VALUE c.id FROM c").range("0").with(0x0004, Value::ULong(1000));
+    let all = Channel::open(&server).ask(&all).is(200).json()["Documents"].clone();
+    let mut found: Vec<String> = serde_json::from_value(all).unwrap();
+    found.sort();
+    done.sort();
+    assert_eq!(found, done);
+}
+
+/// More than a connection may have at work at one time: the rest is not read meanwhile.
+#[test]
+fn one_client_has_only_so_much_at_work() {
+    let server = Server::start(&[]);
+    let place = Place::make(&server, "d", "c");
+    let mut channel = Channel::open(&server);
+    write_long_list(&mut channel, &place);
+    let heavy = SLOW.replace("WHERE", "JOIN z IN c.a WHERE");
+    for _ in 0..300 {
+        channel.send(&place.query(&heavy).key("x"));
+    }
+    let at_work =
+        || metric(&server, "dayfly_queries_running") + metric(&server, "dayfly_queries_waiting");
+    while at_work() < 256 {
+        std::thread::yield_now();
+    }
+    for _ in 0..100 {
+        assert!(at_work() <= 256, "{} are at work", at_work());
+    }
+    // Others are served meanwhile.
+    Channel::open(&server).is_alive();
+}
+
+/// As many as that are waited for, and answered.
+#[test]
+fn more_than_may_be_at_work_are_answered_in_the_end() {
+    let server = Server::start(&[]);
+    let place = Place::make(&server, "d", "c");
+    let mut channel = Channel::open(&server);
+    let item = |n: usize| json!({"id": format!("i{n}"), "pk": "x"}).to_string();
+    let numbers: Vec<u32> =
+        (0..1000).map(|n| channel.send(&place.write(CREATE, "x", &item(n)))).collect();
+    for reply in channel.answers(&numbers) {
+        reply.is(201);
+    }
 }
 
 #[test]

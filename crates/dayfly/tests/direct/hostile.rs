@@ -147,6 +147,10 @@ fn a_request_without_its_number_ends_the_connection() {
 fn whether_a_body_follows_is_zero_or_one() {
     let (server, place) = station();
     let key = super::client::key_of(&server);
+    for neither in [2, 0xFF] {
+        let ask = place.item(READ, "a", "x").with(0x0002, Value::Byte(neither));
+        closes(&server, &ask.encode(&key, 1));
+    }
     let mut channel = Channel::open(&server);
     let empty = place.write(CREATE, "x", "").with(0x0002, Value::Byte(1)).encode(&key, 1);
     channel.wire.write(&[&empty[..], &[0; 4]].concat());
@@ -275,6 +279,40 @@ fn a_body_of_no_end_ends_the_connection() {
         channel.wire.rest();
     }
     Channel::open(&server).is_alive();
+}
+
+/// What all clients send at one time has a limit, the same as over HTTP.
+#[test]
+fn the_bodies_of_all_together_have_a_limit() {
+    let server = Server::start(&["--body-progress-timeout-ms", "60000"]);
+    let place = Place::make(&server, "d", "c");
+    let full = 512 * 1024 * 1024 / BODY_BYTES_MAX;
+    // Each announces a body, and sends nearly none of it; for the last there is no room.
+    let mut waiting: Vec<(Channel, u32)> = (0..=full)
+        .map(|_| {
+            let mut channel = Channel::open(&server);
+            let ask = place.write(CREATE, "x", "").with(0x0002, Value::Byte(1));
+            let (number, head) = channel.encode(&ask);
+            let length = u32::try_from(BODY_BYTES_MAX).unwrap().to_le_bytes();
+            channel.wire.write(&[&head[..], &length, b"{"].concat());
+            (channel, number)
+        })
+        .collect();
+    let refused = loop {
+        let told = waiting.iter().position(|(channel, _)| channel.wire.has_more());
+        if let Some(place) = told {
+            break place;
+        }
+    };
+    let (mut channel, number) = waiting.swap_remove(refused);
+    channel.answer(number).fails(503, 0);
+    assert!(waiting.iter().all(|(channel, _)| !channel.wire.has_more()));
+    // What is small comes in one piece, and is taken.
+    let mut small = Channel::open(&server);
+    small.ask(&place.write(CREATE, "x", r#"{"id":"a","pk":"x"}"#)).is(201);
+    drop(waiting);
+    let large = format!(r#"{{"id":"b","pk":"x","text":"{}"}}"#, "x".repeat(1_900_000));
+    while small.ask(&place.write(CREATE, "x", &large)).status != 201 {}
 }
 
 /// A read has no body; one that says so is read over.

@@ -225,6 +225,29 @@ fn what_a_query_took_is_told_who_asks() {
     assert_eq!(told.json()["_count"], 3, "the answer is text");
 }
 
+/// Clients wait five or six seconds for a page: one that can end anywhere does so in time, with
+/// what it has, and goes on from there.
+#[test]
+fn a_page_that_takes_long_is_a_part() {
+    let counts = ["1", "3600000"].map(|page_timeout| {
+        let server = Server::start(&["--page-timeout-ms", page_timeout]);
+        let place = Place::make(&server, "d", "c");
+        let mut channel = Channel::open(&server);
+        let list: Vec<u32> = (0..60).collect();
+        for n in 0..ITEMS {
+            let item = json!({"id": format!("i{n}"), "pk": "x", "a": list}).to_string();
+            channel.ask(&place.write(CREATE, "x", &item)).is(201);
+        }
+        let slow = "SELECT VALUE c.id FROM c WHERE NOT EXISTS(\
+                    SELECT VALUE 1 FROM x IN c.a JOIN y IN c.a WHERE x + y < 0)";
+        let ask = place.query(slow).range("0").with(0x0004, Value::ULong(u32::MAX));
+        let (rows, count) = pages(&mut channel, &ask);
+        assert_eq!(ids(&rows).len(), ITEMS);
+        count
+    });
+    assert!(counts[0] > 2 && counts[1] == 1, "{counts:?} pages");
+}
+
 #[test]
 fn a_plan_is_made_over_frames_too() {
     let (_server, place, mut channel) = station();

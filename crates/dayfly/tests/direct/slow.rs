@@ -128,11 +128,15 @@ fn who_does_not_take_its_answers_is_closed() {
     Channel::open(&server).is_alive();
 }
 
-/// Bytes of answers that wait for their clients, and all that were sent.
-fn unread(server: &Server) -> u64 {
+fn metric(server: &Server, name: &str) -> u64 {
     let page = server.get("/metrics").body;
-    let line = page.lines().find_map(|line| line.strip_prefix("dayfly_unread_answer_bytes "));
+    let line = page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
     line.unwrap().parse().unwrap()
+}
+
+/// Bytes of answers that wait for their clients.
+fn unread(server: &Server) -> u64 {
+    metric(server, "dayfly_unread_answer_bytes")
 }
 
 /// The server stops reading before it holds much for one client.
@@ -154,4 +158,27 @@ fn who_does_not_take_its_answers_makes_nobody_hold_them_all() {
     // As many as that would be 285 MB.
     assert!(most < 128 * 1024 * 1024, "{most} bytes were held");
     while unread(&server) > 0 {}
+}
+
+/// What all of them leave unread has a limit, the same as over HTTP, and the slowest goes first.
+#[test]
+fn who_takes_nothing_is_cut_off_when_it_is_too_much() {
+    let server = Server::start(&[]);
+    let place = Place::make(&server, "d", "c");
+    let mut quick = Channel::open(&server);
+    write_large(&mut quick, &place);
+    let mut slow = Vec::new();
+    while metric(&server, "dayfly_slow_readers_cut_total") == 0 {
+        assert!(slow.len() < 400, "{} bytes are held, nobody was cut", unread(&server));
+        let mut channel = Channel::open(&server);
+        for _ in 0..8 {
+            channel.send(&place.item(READ, "a", "x"));
+        }
+        slow.push(channel);
+        // Who reads goes on.
+        quick.ask(&place.item(READ, "a", "x")).is(200);
+    }
+    drop(slow);
+    while unread(&server) > 0 {}
+    quick.is_alive();
 }

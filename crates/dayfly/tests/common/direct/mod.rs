@@ -503,6 +503,11 @@ impl Channel {
         reply
     }
 
+    /// The answers to all of these, whatever their order.
+    pub(crate) fn answers(&mut self, numbers: &[u32]) -> Vec<Reply> {
+        numbers.iter().map(|number| self.answer(*number)).collect()
+    }
+
     /// Whether it still answers.
     #[track_caller]
     pub(crate) fn is_alive(&mut self) {
@@ -536,6 +541,11 @@ impl Wire {
 
     /// With these protocols in its ALPN.
     pub(crate) fn open_as(server: &Server, protocols: &[&str]) -> Wire {
+        Wire::to(server, "localhost", protocols).unwrap()
+    }
+
+    /// As a client that knows the server by this name, which its certificate has to have.
+    pub(crate) fn to(server: &Server, name: &str, protocols: &[&str]) -> std::io::Result<Wire> {
         let pem = server.get("/_explorer/emulator.pem").body;
         let mut roots = RootCertStore::empty();
         roots.add(CertificateDer::from_pem_slice(pem.as_bytes()).unwrap()).unwrap();
@@ -546,7 +556,7 @@ impl Wire {
             .with_root_certificates(roots)
             .with_no_client_auth();
         config.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
-        let name = ServerName::try_from("localhost").unwrap();
+        let name = ServerName::try_from(name.to_owned()).unwrap();
         let connection = ClientConnection::new(Arc::new(config), name).unwrap();
         let stream = TcpStream::connect(server.address()).unwrap();
         stream.set_nodelay(true).unwrap();
@@ -554,9 +564,9 @@ impl Wire {
         stream.set_write_timeout(Some(PATIENCE)).unwrap();
         let mut stream = StreamOwned::new(connection, stream);
         while stream.conn.is_handshaking() {
-            stream.conn.complete_io(&mut stream.sock).unwrap();
+            stream.conn.complete_io(&mut stream.sock)?;
         }
-        Wire { stream }
+        Ok(Wire { stream })
     }
 
     pub(crate) fn write(&mut self, bytes: &[u8]) {
@@ -587,6 +597,15 @@ impl Wire {
             assert!(self.fill(&mut frame, length + 4), "half a body");
         }
         Some(frame)
+    }
+
+    /// Whether something came that was not read.
+    pub(crate) fn has_more(&self) -> bool {
+        let socket = &self.stream.sock;
+        socket.set_nonblocking(true).unwrap();
+        let has_more = socket.peek(&mut [0]).is_ok_and(|bytes| bytes > 0);
+        socket.set_nonblocking(false).unwrap();
+        has_more
     }
 
     /// The next bytes.
