@@ -52,6 +52,9 @@ fn write(body: &mut Vec<u8>, result: &Reply) {
                 put(format_args!(",\"subStatusCode\":{}", wire.substatus));
             }
             put(format_args!(",\"message\":{}", serde_json::json!(error.message)));
+            if let Some(milliseconds) = error.retry_after_ms {
+                put(format_args!(",\"retryAfterMilliseconds\":{milliseconds}"));
+            }
         }
     }
     // Memory takes whatever is written.
@@ -68,11 +71,14 @@ pub(crate) fn rows(results: &[Reply]) -> Pieces {
                 (i32::from(kind.wire().status), kind.wire().substatus.cast_signed(), None)
             }
         };
+        let retry_after_ms = result.outcome.as_ref().err().and_then(|error| error.retry_after_ms);
+        let retry_after_ms = retry_after_ms.map(|wait| u32::try_from(wait).unwrap_or(u32::MAX));
         Row::new(&RESULT)
             .with("statusCode", Some(RowValue::Int(status)))
             .with("subStatusCode", Some(RowValue::Int(substatus)))
             .with("eTag", etag.map(RowValue::Text))
             .with("resourceBody", Some(RowValue::Binary(body)).filter(|_| !body.is_empty()))
+            .with("retryAfterMilliseconds", retry_after_ms.map(RowValue::Uint))
             .with("requestCharge", Some(RowValue::Float(charge(result))))
     });
     hybrid_row::body(rows).into()

@@ -31,7 +31,9 @@ use dayfly_model::rid::ItemRid;
 use dayfly_model::{Error, ErrorKind, Result, Timestamp};
 use dayfly_storage::Bucket;
 
-pub(crate) use self::batch::{answer as batch_answer, plan as batch_plan};
+pub(crate) use self::batch::{
+    answer as batch_answer, plan as batch_plan, throttled as batch_throttled,
+};
 pub(crate) use self::plan::{Around, Refused, WritePlan, Written, plan_one};
 use crate::catalog::{Container, not_found};
 use crate::keys::{self, ItemKey, Partition};

@@ -562,7 +562,7 @@ impl Switchboard {
         let (part, form) = (batch.part.clone(), batch.form);
         let (opened, toll) = match self.shared.enter_metered(&batch.at, &part) {
             Ok(entered) => entered,
-            Err(reply) => return Answer::ready(reply),
+            Err(reply) => return Answer::ready(items::batch_throttled(reply, &batch)),
         };
         let plan = items::batch_plan(&opened, batch, Around::of(&self.shared));
         let plan = plan.map(|plan| (plan.bucket(), plan));

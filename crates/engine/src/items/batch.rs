@@ -11,7 +11,7 @@ use dayfly_model::{Error, ErrorKind, Result};
 use super::plan::{Around, Refused, WritePlan, Written, plan as plan_of};
 use crate::operation::{Act, BatchForm, BatchMode, WriteBatch, WriteItem};
 use crate::parts::{self, Home};
-use crate::reply::{Reply, Success};
+use crate::reply::{Origin, Reply, Success};
 use crate::scope::Opened;
 
 /// The most operations of a batch.
@@ -103,6 +103,19 @@ pub(crate) fn answer(outcome: Result<Written, Refused>, form: BatchForm) -> Repl
         }
         Err(Refused::Failed(reply)) => reply,
     }
+}
+
+/// The answer to a batch that the container's throughput does not admit. Each operation of a
+/// bulk request says so by itself: its client sends those again, and not the whole.
+pub(crate) fn throttled(refused: Reply, batch: &WriteBatch) -> Reply {
+    let steps = batch.steps.len();
+    let is_throttled = refused.outcome.as_ref().is_err_and(|error| error.retry_after_ms.is_some());
+    if !is_throttled || batch.mode == BatchMode::Atomic || !(1..=STEPS_MAX).contains(&steps) {
+        return refused;
+    }
+    let place = refused.place.clone().map(|place| Origin { rid: None, ..place });
+    let results = vec![refused.clone(); steps];
+    Reply { outcome: Ok(shown(results, batch.form)), place, ..refused }
 }
 
 /// What was not tried costs nothing.
