@@ -24,9 +24,6 @@ use crate::route::Resource;
 /// What the server adds to an item, and so takes from none.
 const ITEM_SYSTEM_PROPERTIES: &[&str] = &["_rid", "_self", "_etag", "_attachments", "_ts"];
 
-/// An item may have no more bytes than this as it is sent, escapes included.
-const ITEM_SENT_MAX: usize = 2 * 1024 * 1024;
-
 /// How long a page is when the client leaves it to the server with -1.
 const PAGE_SERVERS_CHOICE: usize = 1000;
 
@@ -417,7 +414,8 @@ fn item(request: &Request<'_>) -> Result<ObjectText> {
 }
 
 fn item_of(text: &Bytes) -> Result<ObjectText> {
-    if text.len() > ITEM_SENT_MAX {
+    // As it is sent, escapes included.
+    if text.len() > json::ITEM_BYTES_MAX {
         return Err(Error::new(
             ErrorKind::TooLarge,
             "Request size is too large: an item can have at most 2 MB.",

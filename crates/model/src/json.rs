@@ -44,6 +44,10 @@ use crate::error::{Error, Result};
 /// level.
 pub const DEPTH_MAX: usize = 128;
 
+/// The most bytes of an item, as it is sent and as it is stored, and of a patch: less than 2 MiB,
+/// as the service has it.
+pub const ITEM_BYTES_MAX: usize = 2 * 1024 * 1024 - 1;
+
 /// The compact text of one JSON object.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ObjectText {

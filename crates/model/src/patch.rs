@@ -39,9 +39,6 @@ use crate::json::{self, ObjectText};
 /// The most operations of a patch.
 pub const OPERATIONS_MAX: usize = 10;
 
-/// The largest patch, in bytes: that of an item.
-const PATCH_BYTES_MAX: usize = 2 * 1024 * 1024;
-
 /// What nobody but the server changes.
 const SYSTEM_PROPERTIES: &[&str] = &["_rid", "_self", "_etag", "_ts", "_attachments", "_id"];
 
@@ -69,7 +66,7 @@ impl Patch {
     /// Reads the body of a patch, in text or binary. All that is wrong with it, whatever the
     /// item is, is found here.
     pub fn read(body: &[u8]) -> Result<Patch> {
-        if body.len() > PATCH_BYTES_MAX {
+        if body.len() > json::ITEM_BYTES_MAX {
             return Err(Error::new(
                 ErrorKind::TooLarge,
                 "Request size is too large: a patch can have at most 2 MB.",

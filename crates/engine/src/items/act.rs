@@ -1,7 +1,7 @@
 //! What a write asks for, read as far as that goes without a look at the items.
 
 use bytes::Bytes;
-use dayfly_model::json::ObjectText;
+use dayfly_model::json::{ITEM_BYTES_MAX, ObjectText};
 use dayfly_model::partition_key::PartitionKey;
 use dayfly_model::{Error, ErrorKind, Result, id};
 use serde_json::value::RawValue;
@@ -14,9 +14,6 @@ use crate::keys::ItemKey;
 use crate::operation::{self, Condition, Indexing, ItemAddress, WriteItem};
 use crate::scope::Opened;
 use crate::unique;
-
-/// The largest item, in bytes of JSON.
-const ITEM_BYTES_MAX: usize = 2 * 1024 * 1024;
 
 /// A write to one item.
 pub(super) struct Wanted {
