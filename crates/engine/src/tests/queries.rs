@@ -162,7 +162,11 @@ fn told(world: &World) -> String {
 /// Asks a query of each part of both containers, as a plan says.
 fn ask_parts(world: &World, random: &mut Random) -> Outcome {
     let query = texts::query(random, world);
-    let parts = random.parts(&world.layout);
+    let mut parts = random.parts(&world.layout);
+    // What parts that are no ranges make a list of stands in another order.
+    if query["query"].as_str().unwrap().contains("MAKE") {
+        parts = world.layout.as_parts();
+    }
     let narrows = world.layout.division.is_deep() && random.chance(60);
     let size = 1 + usize::try_from(random.below(40)).unwrap();
     for (side, name) in SIDES.into_iter().enumerate() {

@@ -179,6 +179,15 @@ fn aggregated(aggregate: &str, parts: &[Value]) -> Value {
             }
             functions::aggregate(&aggregate.to_ascii_uppercase(), values)
         }
+        // Lists of ranges, in the order of these.
+        "MakeList" | "MakeSet" => {
+            let elements = |item: &&Value| match item {
+                Value::Array(elements) => elements.clone(),
+                other => panic!("no list: {other:?}"),
+            };
+            let values = items.iter().flat_map(elements).collect();
+            functions::aggregate(&aggregate.to_ascii_uppercase(), values)
+        }
         other => panic!("no such aggregate is made: {other}"),
     }
 }

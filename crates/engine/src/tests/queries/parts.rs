@@ -52,6 +52,12 @@ pub(super) struct Layout {
 }
 
 impl Layout {
+    /// All ranges, each as a part.
+    pub(super) fn as_parts(&self) -> Vec<Piece> {
+        let part = |range: &Bounds| Piece { range: Some(range.id.clone()), ..Piece::default() };
+        self.ranges.iter().map(part).collect()
+    }
+
     /// Whether the range of a piece is there, if it names one.
     pub(super) fn has_range(&self, piece: &Piece) -> bool {
         let is_there = |id: &String| self.ranges.iter().any(|known| known.id == *id);
@@ -156,10 +162,7 @@ impl Random {
     /// Parts that are all of a container together.
     pub(super) fn parts(&mut self, layout: &Layout) -> Vec<Piece> {
         if self.chance(50) {
-            let ranges = layout.ranges.iter();
-            return ranges
-                .map(|range| Piece { range: Some(range.id.clone()), ..Piece::default() })
-                .collect();
+            return layout.as_parts();
         }
         let mut cuts: Vec<Option<Epk>> =
             (0..=self.below(4)).map(|_| Some(self.epk(layout))).collect();

@@ -204,13 +204,15 @@ impl<'r> Writer<'r> {
     }
 
     fn aggregate(&mut self) -> String {
-        match self.random.below(7) {
+        match self.random.below(9) {
             0 => "COUNT(1)".to_owned(),
             1 => format!("COUNT({})", self.path().0),
             2 => "SUM(c.n)".to_owned(),
             3 => "AVG(c.n)".to_owned(),
             4 => format!("MIN({})", self.path().0),
             5 => format!("MAX({})", self.path().0),
+            6 => format!("MAKELIST({})", self.path().0),
+            7 => format!("MAKESET({})", self.path().0),
             _ => "SUM(IS_NUMBER(c.n) ? c.n : 0)".to_owned(),
         }
     }

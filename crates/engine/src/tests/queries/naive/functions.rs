@@ -2,8 +2,9 @@
 //! can be.
 
 use std::cmp::Ordering;
+use std::collections::HashSet;
 
-use dayfly_model::value::{Type, Value};
+use dayfly_model::value::{Type, Value, order};
 use dayfly_sql::tree::Operator;
 
 pub(super) fn binary(operator: Operator, left: &Value, right: &Value) -> Value {
@@ -151,7 +152,7 @@ fn contains(arguments: &[Value]) -> Option<bool> {
 }
 
 pub(super) fn is_aggregate(name: &str) -> bool {
-    ["COUNT", "SUM", "MIN", "MAX", "AVG"].contains(&name)
+    ["COUNT", "SUM", "MIN", "MAX", "AVG", "MAKELIST", "MAKESET"].contains(&name)
 }
 
 pub(in super::super) fn aggregate(name: &str, values: Vec<Value>) -> Value {
@@ -168,6 +169,12 @@ pub(in super::super) fn aggregate(name: &str, values: Vec<Value>) -> Value {
         "AVG" => {
             let numbers = numbers.filter(|numbers| !numbers.is_empty());
             numbers.map(|all| all.iter().sum::<f64>() / all.iter().map(|_| 1.0).sum::<f64>()).into()
+        }
+        "MAKELIST" => Value::Array(values),
+        "MAKESET" => {
+            let mut seen = HashSet::new();
+            let is_new = |value: &Value| seen.insert(order::key(value));
+            Value::Array(values.into_iter().filter(is_new).collect())
         }
         _ if !values.iter().all(scalar) => Value::Undefined,
         "MIN" => values.into_iter().min_by(greatest).unwrap_or_default(),
