@@ -2,9 +2,19 @@
 //! leases that are items of another container, guarded by their etags, and with a lock for
 //! who starts first, which dies by its ttl with whoever holds it.
 //!
-//! They are killed and begun anew at any moment, and so is the server. Each change comes to
-//! one of them at least once, none is lost, and those of a key come in their order.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test")]
+//! They are killed and begun anew at any moment, and so is the server, and ranges are divided
+//! under them. Each change comes to one of them at least once, none is lost, and those of a
+//! key come in their order.
+//!
+//! `DAYFLY_FEED_CHANGES=100000 cargo test --release -p dayfly-api --test processors many` is
+//! for a night: so many changes instead of a few thousand.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "a test"
+)]
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,6 +38,9 @@ const LEASES: &str = "/dbs/d/colls/leases/docs";
 const LOCK_SECONDS: u64 = 30;
 const LEASE_SECONDS: u64 = 60;
 
+/// No more ranges than these, so that each is read.
+const RANGES_MAX: usize = 12;
+
 /// What happens next.
 #[derive(Clone, Debug)]
 enum Next {
@@ -40,6 +53,8 @@ enum Next {
     Pass(u64),
     Crash,
     Background,
+    /// The widest range is divided.
+    Divide,
 }
 
 fn next() -> impl Strategy<Value = Next> {
@@ -50,6 +65,7 @@ fn next() -> impl Strategy<Value = Next> {
         3 => (1..20_u64).prop_map(Next::Pass),
         1 => Just(Next::Crash),
         1 => Just(Next::Background),
+        1 => Just(Next::Divide),
     ]
 }
 
@@ -73,6 +89,7 @@ struct Host {
     /// Its leases, as it wrote them, by their range.
     leases: BTreeMap<String, Value>,
     turns: usize,
+    reads: usize,
 }
 
 /// A changed item: its key, and its number among those of the key.
@@ -90,6 +107,8 @@ struct Play {
     /// The last change of each key that came for the first time.
     newest: BTreeMap<u64, u64>,
     locks: usize,
+    /// How many leases of ranges that were divided are gone.
+    divided: usize,
 }
 
 impl Play {
@@ -106,6 +125,7 @@ impl Play {
             page: 3,
             newest: BTreeMap::new(),
             locks: 0,
+            divided: 0,
         };
         play.made("/dbs", &json!({"id": "d"}));
         play.made("/dbs/d/colls", &json!({"id": "c", "partitionKey": {"paths": ["/pk"]}}));
@@ -147,12 +167,25 @@ impl Play {
             Next::Pass(seconds) => self.pass(seconds),
             Next::Crash => self.server.crash(),
             Next::Background => self.server.background(),
+            Next::Divide => self.divide(),
         }
     }
 
     fn pass(&mut self, seconds: u64) {
         self.now += seconds;
         self.server.clock(self.now);
+    }
+
+    fn divide(&self) {
+        if self.ranges().len() < RANGES_MAX {
+            let answer = self.send("POST", "/_admin/v1/containers/d/c/split", &[], "");
+            assert_eq!(answer.status(), 200);
+        }
+    }
+
+    fn ranges(&self) -> Vec<Value> {
+        let ranges = json_of(&self.send("GET", "/dbs/d/colls/c/pkranges", &[], ""));
+        ranges["PartitionKeyRanges"].as_array().unwrap().clone()
     }
 
     fn write(&mut self) {
@@ -195,13 +228,8 @@ impl Play {
     }
 
     fn make_leases(&self, host: &mut Host, etag: &str) {
-        let ranges = json_of(&self.send("GET", "/dbs/d/colls/c/pkranges", &[], ""));
-        for range in ranges["PartitionKeyRanges"].as_array().unwrap() {
-            let id = format!("p..{}", range["id"].as_str().unwrap());
-            let lease = json!({"id": id, "_etag": null, "_ts": 0, "Owner": null,
-                "LeaseToken": range["id"], "ContinuationToken": null, "timestamp": 0});
-            let status = self.send("POST", LEASES, &key(&id), &lease.to_string()).status();
-            assert!(status == 201 || status == 409);
+        for range in self.ranges() {
+            self.make_lease(&range, &Value::Null);
         }
         let info = json!({"id": "p.info"}).to_string();
         let status = self.send("POST", LEASES, &key("p.info"), &info).status();
@@ -211,6 +239,16 @@ impl Play {
         let status = self.send("DELETE", &format!("{LEASES}/p.lock"), &guarded, "").status();
         assert!(status == 204 || status == 404 || status == 412, "{status}");
         host.stage = Stage::Runs;
+    }
+
+    /// `false`: somebody made it before.
+    fn make_lease(&self, range: &Value, token: &Value) -> bool {
+        let id = format!("p..{}", range["id"].as_str().unwrap());
+        let lease = json!({"id": id, "_etag": null, "_ts": 0, "Owner": null,
+            "LeaseToken": range["id"], "ContinuationToken": token, "timestamp": 0});
+        let status = self.send("POST", LEASES, &key(&id), &lease.to_string()).status();
+        assert!(status == 201 || status == 409);
+        status == 201
     }
 
     fn get_lease(&self, name: &str) -> Option<Value> {
@@ -254,7 +292,8 @@ impl Play {
 
     /// Reads a page of one of its ranges, and then says in the lease how far it came.
     fn read(&mut self, host: &mut Host) {
-        let Some(id) = host.leases.keys().nth(host.turns % host.leases.len().max(1)).cloned()
+        host.reads += 1;
+        let Some(id) = host.leases.keys().nth(host.reads % host.leases.len().max(1)).cloned()
         else {
             return;
         };
@@ -276,12 +315,37 @@ impl Play {
                 self.take(change["key"].as_u64().unwrap(), change["n"].as_u64().unwrap());
             }
             lease["ContinuationToken"] = answer.headers()["etag"].to_str().unwrap().into();
+        } else if answer.status() == 410 {
+            assert_eq!(answer.headers()["x-ms-substatus"], "1002");
+            if self.follow_division(&lease) {
+                self.divided += 1;
+                return;
+            }
         } else {
             assert_eq!(answer.status(), 304);
         }
         if let Some(lease) = self.renew(lease) {
             host.leases.insert(id, lease);
         }
+    }
+
+    /// Makes a lease of a range that came of one that is gone, from where that was read to;
+    /// when all of them are there, that one's lease goes. `true`: it did.
+    fn follow_division(&self, lease: &Value) -> bool {
+        let is_parent = |range: &Value| {
+            range["parents"]
+                .as_array()
+                .is_some_and(|parents| parents.contains(&lease["LeaseToken"]))
+        };
+        let children: Vec<Value> = self.ranges().into_iter().filter(is_parent).collect();
+        assert!(children.len() >= 2);
+        if children.iter().any(|child| self.make_lease(child, &lease["ContinuationToken"])) {
+            return false;
+        }
+        let id = lease["id"].as_str().unwrap();
+        let status = self.send("DELETE", &format!("{LEASES}/{id}"), &key(id), "").status();
+        assert!(status == 204 || status == 404);
+        true
     }
 
     /// What comes for the first time comes behind all of its key.
@@ -351,19 +415,58 @@ fn the_lock_of_one_who_died_is_free_when_its_ttl_is_over() {
     play.end();
 }
 
-/// Thousands of changes, and one host after the other is killed in the middle.
+/// The one that has seen a range divided dies when one half has a lease and the other has none:
+/// whoever gets its lease goes on with that, and nothing is read from the beginning.
+#[test]
+fn a_division_goes_on_where_a_host_died_in_it() {
+    let mut play = Play::new();
+    play.page = 1000;
+    let read_all = |play: &mut Play| (0..60).for_each(|_| play.work(0));
+    (0..200).for_each(|_| play.write());
+    read_all(&mut play);
+    assert!(play.is_all_told());
+    let leases = |play: &Play| {
+        let ids =
+            play.ranges().into_iter().map(|range| format!("..{}", range["id"].as_str().unwrap()));
+        ids.filter(|id| play.get_lease(id).is_some()).count()
+    };
+    play.step(&Next::Divide);
+    let whole = leases(&play);
+    while leases(&play) == whole {
+        play.work(0);
+    }
+    play.step(&Next::Kill(0));
+    (0..200).for_each(|_| play.write());
+    play.pass(LEASE_SECONDS);
+    play.told.clear();
+    read_all(&mut play);
+    assert_eq!((play.told.len(), play.divided), (200, 1));
+}
+
+/// Thousands of changes, and one host after the other is killed in the middle; the server is
+/// killed, too, and half way all ranges are divided.
 #[test]
 fn many_changes_reach_hosts_that_are_killed_again_and_again() {
+    let changes = std::env::var("DAYFLY_FEED_CHANGES").map_or(3000, |text| text.parse().unwrap());
     let mut play = Play::new();
     play.page = 20;
-    for round in 0..30_usize {
+    let rounds = changes / 100;
+    for round in 0..rounds {
         (0..100).for_each(|_| play.write());
         (0..60).for_each(|turn| play.work(turn % 3));
         play.step(&Next::Kill(round % 3));
+        if round == rounds / 2 {
+            (0..4).for_each(|_| play.step(&Next::Divide));
+        }
+        if round % (rounds / 6).max(1) == 0 {
+            play.step(&Next::Crash);
+        }
         play.pass(20);
     }
     while !play.is_all_told() {
         (0..300).for_each(|turn| play.work(turn % 3));
         play.pass(LEASE_SECONDS);
     }
+    assert!(play.divided >= 4);
+    println!("{} changes were told", play.told.len());
 }
