@@ -16,7 +16,7 @@ use crate::reply::{CHARGE_CHANGE_RU, CHARGE_LOOK_RU, Reply, Success, feed, stora
 use crate::{keys, pages, version};
 
 /// How many keys a database can have.
-const KEYS_MAX: usize = 1000;
+pub(crate) const KEYS_MAX: usize = 1000;
 
 /// A client encryption key, as it is stored.
 #[derive(Clone, Debug, Serialize, Deserialize)]

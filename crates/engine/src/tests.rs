@@ -5,6 +5,7 @@ mod churn;
 mod clocks;
 mod computed;
 mod deleted;
+mod encryption;
 mod index;
 mod known;
 mod lanes;

@@ -4,7 +4,7 @@ use dayfly_model::ErrorKind;
 use serde_json::{Value, json};
 
 use super::server::{Crash, Kind, Server, at, partition_key};
-use crate::deleted::PENDING_MAX;
+use crate::deleted::{AGAIN_MAX, PENDING_MAX};
 use crate::operation::{Operation, QueryItems};
 
 impl Server {
@@ -82,5 +82,25 @@ fn only_so_many_wait_for_the_purge() {
     assert_eq!(server.count(), 0);
     server.purge();
     assert_eq!(server.stored_items(), 0);
+    server.check();
+}
+
+/// Where there is a log, each time is remembered until the purge came.
+#[test]
+fn with_a_log_a_partition_waits_only_so_often() {
+    let mut server = Server::new(Kind::Memory { slices: 1 });
+    server.make_container(None, &[]);
+    server.begin_log();
+    for _ in 0..AGAIN_MAX {
+        server.create(json!({"id": "1", "pk": "a"})).unwrap();
+        server.delete_partition("a").unwrap();
+    }
+    server.create(json!({"id": "1", "pk": "a"})).unwrap();
+    assert_eq!(server.delete_partition("a"), Err(ErrorKind::RetryWith));
+    assert_eq!(server.count(), 1, "it was refused");
+    server.delete_partition("b").unwrap();
+    server.purge();
+    server.delete_partition("a").unwrap();
+    assert_eq!(server.count(), 0);
     server.check();
 }

@@ -32,7 +32,7 @@ impl Server {
     }
 
     /// Where the log is now; it begins, if there is none.
-    fn begin_log(&self) -> String {
+    pub(super) fn begin_log(&self) -> String {
         self.read_log(ChangesFrom::Now).unwrap().1
     }
 
