@@ -55,3 +55,22 @@ test("the SDK waits and tries again", async (t) => {
   await server.advance(5);
   assert.deepEqual(await listIds(carts), ["1", "large"]);
 });
+
+test("bulk sends again those operations that were refused", async (t) => {
+  const { server, carts } = await enforced(t);
+  await carts.items.create({ id: "large", pk: "x", text: "x".repeat(1_200_000) });
+  const operations = Array.from({ length: 20 }, (_, number) => ({
+    operationType: "Create",
+    partitionKey: "x",
+    resourceBody: { id: `${number}`, pk: "x" },
+  }));
+  await server.run();
+  const results = await carts.items.executeBulkOperations(operations);
+  assert.deepEqual(results.map(({ response }) => response?.statusCode), Array(20).fill(201));
+  assert.ok((await throttled(server)) > 0);
+  // Not one request for each of them.
+  assert.ok((await throttled(server)) < 20);
+  await server.freeze();
+  await server.advance(5);
+  assert.equal((await listIds(carts)).length, 21);
+});
