@@ -14,6 +14,7 @@ use dayfly_model::epk::{self, Epk};
 use dayfly_model::json::{self, ObjectText};
 use dayfly_model::partition_key::PartitionKey;
 use dayfly_model::patch::Patch;
+use dayfly_model::system::SYSTEM_PROPERTIES;
 use dayfly_model::throughput::{Migration, Throughput};
 use dayfly_model::{Error, ErrorKind, Result, Timestamp, database};
 
@@ -21,8 +22,6 @@ use crate::batch;
 use crate::options::{Opt, Options};
 use crate::route::Resource;
 
-/// What the server adds to an item, and so takes from none.
-const ITEM_SYSTEM_PROPERTIES: &[&str] = &["_rid", "_self", "_etag", "_attachments", "_ts"];
 
 /// How long a page is when the client leaves it to the server with -1.
 const PAGE_SERVERS_CHOICE: usize = 1000;
@@ -421,7 +420,7 @@ fn item_of(text: &Bytes) -> Result<ObjectText> {
             "Request size is too large: an item can have at most 2 MB.",
         ));
     }
-    json::take(text, ITEM_SYSTEM_PROPERTIES)
+    json::take(text, &SYSTEM_PROPERTIES)
 }
 
 fn partition_key(request: &Request<'_>) -> Result<Option<PartitionKey>> {

@@ -22,6 +22,7 @@ use bytes::{Buf, BufMut, Bytes};
 use dayfly_model::Timestamp;
 use dayfly_model::rid::ItemRid;
 use dayfly_model::ttl::Life;
+use dayfly_model::value::Value;
 use dayfly_storage::{Bucket, Direction, Error, KeyRange, Mark, Result, Snapshot, View};
 
 use crate::catalog::Container;
@@ -314,6 +315,28 @@ pub(crate) fn look(
         }
         _ => Ok(seen),
     }
+}
+
+/// The value of a property that the server adds to an item, as queries see it; undefined
+/// where there is none yet: an item that its own commit makes has no version, and if it is
+/// new, no number.
+pub(crate) fn system(
+    name: &str,
+    container: &Container,
+    docno: Option<u64>,
+    ts: Timestamp,
+    stored: Option<&Record>,
+) -> Value {
+    let rid = || docno.map(|docno| ItemRid { container: container.rid, docno }.encode());
+    let known = match name {
+        "_rid" => rid().map(Value::from),
+        "_self" => rid().map(|rid| Value::from(format!("{}docs/{rid}/", container.self_link))),
+        "_etag" => stored.map(|record| Value::from(record.etag(container))),
+        "_attachments" => Some(Value::from("attachments/")),
+        "_ts" => Some(Value::from(i64::try_from(ts.0).unwrap_or(i64::MAX))),
+        _ => None,
+    };
+    known.unwrap_or(Value::Undefined)
 }
 
 /// The number that an id leads to.

@@ -18,6 +18,7 @@ pub mod partition_key;
 pub mod patch;
 pub mod rid;
 pub mod session;
+pub mod system;
 pub mod throughput;
 pub mod time;
 pub mod ttl;

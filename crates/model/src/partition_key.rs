@@ -22,7 +22,7 @@ use std::collections::HashSet;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-pub use self::definition::{Kind, PATHS_MAX, PartitionKeyDefinition, SYSTEM_PROPERTIES, Version};
+pub use self::definition::{Kind, PATHS_MAX, PartitionKeyDefinition, Version};
 use crate::error::{Error, ErrorKind, Result};
 use crate::json::{self, Lookup, Path};
 

@@ -35,12 +35,13 @@ use self::edit::{Edited, Fault};
 use self::pointer::Pointer;
 use crate::error::{Error, ErrorKind, Result};
 use crate::json::{self, ObjectText};
+use crate::system::SYSTEM_PROPERTIES;
 
 /// The most operations of a patch.
 pub const OPERATIONS_MAX: usize = 10;
 
-/// What nobody but the server changes.
-const SYSTEM_PROPERTIES: &[&str] = &["_rid", "_self", "_etag", "_ts", "_attachments", "_id"];
+/// What nobody but the service changes, besides what it adds to an item.
+const ID: &str = "_id";
 
 /// A patch, as far as it can be read without an item.
 #[derive(Clone, Debug)]
@@ -248,7 +249,7 @@ fn read_all(operations: Vec<&RawValue>) -> Result<Vec<PatchOperation>> {
 }
 
 fn check_free(path: &Pointer) -> Result<()> {
-    match SYSTEM_PROPERTIES.iter().find(|name| path.first() == **name) {
+    match SYSTEM_PROPERTIES.iter().chain([&ID]).find(|name| path.first() == **name) {
         Some(name) => Err(Error::in_its_words(format!(
             "Invalid patch request: Cannot patch system property {name}."
         ))),

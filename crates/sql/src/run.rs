@@ -53,7 +53,8 @@ pub trait Item {
     /// The JSON text of what the user wrote: an object. It was valid when it was stored.
     fn text(&self) -> &[u8];
 
-    /// What the server adds: the value of one of [`SYSTEM_PROPERTIES`].
+    /// What the server adds: the value of one of
+    /// [`SYSTEM_PROPERTIES`](dayfly_model::system::SYSTEM_PROPERTIES).
     fn system(&self, name: &str) -> Value;
 
     /// A number that no other item near it has.
@@ -67,9 +68,6 @@ pub trait Item {
         0
     }
 }
-
-/// The properties that are not in an item's text.
-pub const SYSTEM_PROPERTIES: &[&str] = &["_rid", "_self", "_etag", "_attachments", "_ts"];
 
 #[cfg(test)]
 mod tests;

@@ -10,7 +10,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use dayfly_model::container::Geospatial;
 use dayfly_model::patch::Patch;
-use dayfly_model::rid::ItemRid;
 use dayfly_model::value::Value;
 use dayfly_model::{Error, ErrorKind, Result, Timestamp};
 use dayfly_sql::run::{Item, Leash, Limits, Page, Program, Steps};
@@ -23,6 +22,7 @@ use super::sight::Old;
 use crate::catalog::Container;
 use crate::condition;
 use crate::operation::Indexing;
+use crate::record;
 
 /// How many steps a condition may make. It is no query: it has one item, and whoever sent
 /// it has a thread that others wait for, too.
@@ -152,30 +152,11 @@ impl Item for Judged<'_> {
     /// which is now, or the draft does not hold; but no `_etag` yet, and no `_rid` if it is
     /// new: these are undefined.
     fn system(&self, name: &str) -> Value {
-        let rid = || {
-            let docno = self.old.docno()?;
-            Some(ItemRid { container: self.container.rid, docno }.encode())
+        let (ts, stored) = match self.old {
+            Old::Stored(record) => (record.ts, Some(record)),
+            Old::Made(_) => (self.now, None),
         };
-        let known = match name {
-            "_rid" => rid().map(Value::from),
-            "_self" => {
-                rid().map(|rid| Value::from(format!("{}docs/{rid}/", self.container.self_link)))
-            }
-            "_etag" => match self.old {
-                Old::Stored(record) => Some(Value::from(record.etag(self.container))),
-                Old::Made(_) => None,
-            },
-            "_attachments" => Some(Value::from("attachments/")),
-            "_ts" => {
-                let ts = match self.old {
-                    Old::Stored(record) => record.ts,
-                    Old::Made(_) => self.now,
-                };
-                Some(Value::from(i64::try_from(ts.0).unwrap_or(i64::MAX)))
-            }
-            _ => None,
-        };
-        known.unwrap_or(Value::Undefined)
+        record::system(name, self.container, self.old.docno(), ts, stored)
     }
 
     fn number(&self) -> u64 {

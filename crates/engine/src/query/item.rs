@@ -1,12 +1,11 @@
 //! Items and other resources, as the query language sees them.
 
 use dayfly_model::charge;
-use dayfly_model::rid::ItemRid;
 use dayfly_model::value::{self, Value};
 use dayfly_sql::run::Item;
 
 use crate::catalog::Container;
-use crate::record::Record;
+use crate::record::{self, Record};
 
 /// An item of a container.
 pub(super) struct Row<'a> {
@@ -26,15 +25,8 @@ impl Item for Row<'_> {
     }
 
     fn system(&self, name: &str) -> Value {
-        let rid = || ItemRid { container: self.container.rid, docno: self.record.docno }.encode();
-        match name {
-            "_rid" => Value::from(rid()),
-            "_self" => Value::from(format!("{}docs/{}/", self.container.self_link, rid())),
-            "_etag" => Value::from(self.record.etag(self.container)),
-            "_attachments" => Value::from("attachments/"),
-            "_ts" => Value::from(i64::try_from(self.record.ts.0).unwrap_or(i64::MAX)),
-            _ => Value::Undefined,
-        }
+        let Record { docno, ts, .. } = *self.record;
+        record::system(name, self.container, Some(docno), ts, Some(self.record))
     }
 
     fn number(&self) -> u64 {

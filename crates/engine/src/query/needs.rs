@@ -5,8 +5,9 @@ use dayfly_model::container::ContainerDefinition;
 use dayfly_model::indexing::rules::{Computed, Rules};
 use dayfly_model::indexing::{CompositePath, IndexingMode, IndexingPolicy, Order};
 use dayfly_model::json::Path;
+use dayfly_model::system::SYSTEM_PROPERTIES;
 use dayfly_model::{Error, Result};
-use dayfly_sql::run::{IndexStep, OrderKey, Program, SYSTEM_PROPERTIES, Style};
+use dayfly_sql::run::{IndexStep, OrderKey, Program, Style};
 use dayfly_storage::Direction;
 
 const UNFILTERED: &str = "An invalid query has been specified with filters against path(s) \

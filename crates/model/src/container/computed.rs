@@ -19,6 +19,7 @@ use super::ContainerDefinition;
 use crate::error::{Error, Result};
 use crate::indexing::Segment;
 use crate::json::Path;
+use crate::system::SYSTEM_PROPERTIES;
 
 /// How many computed properties a container may have.
 const COMPUTED_MAX: usize = 20;
@@ -26,8 +27,6 @@ const COMPUTED_MAX: usize = 20;
 const NAME_BYTES_MAX: usize = 255;
 /// How long a query may be, in bytes.
 const QUERY_BYTES_MAX: usize = 4096;
-
-const RESERVED: [&str; 6] = ["id", "_rid", "_self", "_etag", "_attachments", "_ts"];
 
 /// A property that is computed from the others of an item.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,7 +78,7 @@ impl ComputedProperty {
         if name.len() > NAME_BYTES_MAX {
             return Err(property.invalid(&format!("its name has {NAME_BYTES_MAX} bytes at most")));
         }
-        if RESERVED.contains(&name.as_str()) {
+        if name == "id" || SYSTEM_PROPERTIES.contains(&name.as_str()) {
             return Err(Error::in_its_words(format!(
                 "The system property name '{name}' cannot be used as a computed property name."
             )));

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
 use crate::json::Path;
-use crate::partition_key::SYSTEM_PROPERTIES;
+use crate::system::SYSTEM_PROPERTIES;
 
 /// How many constraints a container may have.
 const KEYS_MAX: usize = 10;

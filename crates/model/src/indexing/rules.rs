@@ -21,9 +21,7 @@ use std::collections::HashMap;
 
 use super::{IndexingMode, IndexingPolicy, Order, Segment, Step};
 use crate::json::Path;
-
-/// What the server adds to an item.
-const SYSTEM: [&str; 5] = ["_rid", "_self", "_etag", "_attachments", TIME];
+use crate::system::SYSTEM_PROPERTIES;
 
 /// When the item was written.
 const TIME: &str = "_ts";
@@ -169,7 +167,7 @@ impl Rules {
 
     /// What does not depend on the policy.
     fn settle_top(&mut self) {
-        for name in SYSTEM {
+        for name in SYSTEM_PROPERTIES {
             self.leave_out(name);
         }
         let id = self.named(0, ID);

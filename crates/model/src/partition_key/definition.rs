@@ -14,6 +14,7 @@ use serde_json::{Map, Value, json};
 
 use crate::error::{Error, Result};
 use crate::json::Path;
+use crate::system::SYSTEM_PROPERTIES;
 
 /// How many levels a hierarchical key has at most.
 pub const PATHS_MAX: usize = 3;
@@ -152,10 +153,6 @@ impl Version {
 }
 
 const SYSTEM_PATH: &str = "/_partitionKey";
-
-/// What the server sets on an item. It is not part of what the user wrote, so
-/// nothing is partitioned by it and nothing is unique by it.
-pub const SYSTEM_PROPERTIES: [&str; 5] = ["_rid", "_self", "_etag", "_ts", "_attachments"];
 
 fn read_kind(value: Option<&Value>) -> Result<Kind> {
     match value {

@@ -13,12 +13,13 @@
 use std::fmt;
 
 use dayfly_model::ErrorKind;
+use dayfly_model::system::SYSTEM_PROPERTIES;
 use dayfly_model::value::Value;
 use serde::Deserialize as _;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
+use super::Item;
 use super::program::Code;
-use super::{Item, SYSTEM_PROPERTIES};
 
 /// One step into a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
