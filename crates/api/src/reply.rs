@@ -181,57 +181,53 @@ impl Out for HeaderMap {
     }
 }
 
-/// Quota and usage as headers. They are the same on many answers in a row.
+/// What was made of the last value of a kind: many answers in a row have the same.
+struct Last<K, V>(RefCell<Option<(K, V)>>);
+
+impl<K: PartialEq, V: Clone> Last<K, V> {
+    const fn new() -> Self {
+        Last(RefCell::new(None))
+    }
+
+    /// What `make` makes of a key.
+    fn of(&self, key: K, make: impl FnOnce(&K) -> V) -> V {
+        let mut last = self.0.borrow_mut();
+        match &*last {
+            Some((known, value)) if *known == key => value.clone(),
+            _ => {
+                let value = make(&key);
+                *last = Some((key, value.clone()));
+                value
+            }
+        }
+    }
+}
+
+thread_local! {
+    static LAST_USAGE: Last<Usage, (HeaderValue, HeaderValue)> = const { Last::new() };
+    static LAST_CHARGE: Last<u64, HeaderValue> = const { Last::new() };
+    static LAST_DATE: Last<Timestamp, HeaderValue> = const { Last::new() };
+}
+
+/// Quota and usage as headers.
 fn usage_values(usage: Usage) -> (HeaderValue, HeaderValue) {
-    thread_local! {
-        static LAST: RefCell<Option<(Usage, (HeaderValue, HeaderValue))>> = const { RefCell::new(None) };
-    }
-    LAST.with_borrow_mut(|last| match last {
-        Some((known, values)) if *known == usage => values.clone(),
-        _ => {
-            let value = |text: String| {
-                let value = HeaderValue::from_maybe_shared(Bytes::from(text));
-                value.unwrap_or(HeaderValue::from_static(""))
-            };
-            let values = (value(told::quota(usage)), value(told::used(usage)));
-            *last = Some((usage, values.clone()));
-            values
-        }
-    })
+    let values = |usage: &Usage| (value(told::quota(*usage)), value(told::used(*usage)));
+    LAST_USAGE.with(|last| last.of(usage, values))
 }
 
-/// A charge as a header. It is the same on many answers in a row.
+/// A charge as a header.
 fn charge(charge_ru: f64) -> HeaderValue {
-    thread_local! {
-        static LAST: RefCell<(f64, HeaderValue)> =
-            const { RefCell::new((1.0, HeaderValue::from_static("1"))) };
-    }
-    LAST.with_borrow_mut(|(known, value)| {
-        if known.to_bits() != charge_ru.to_bits()
-            && let Ok(text) = HeaderValue::from_maybe_shared(Bytes::from(charge_ru.to_string()))
-        {
-            (*known, *value) = (charge_ru, text);
-        }
-        value.clone()
-    })
+    LAST_CHARGE.with(|last| last.of(charge_ru.to_bits(), |_| value(charge_ru.to_string())))
 }
 
-/// The date as a header. It is the same for a second, so it is written once a
-/// second.
+/// The date as a header: it is the same for a second.
 fn date(now: Timestamp) -> HeaderValue {
-    thread_local! {
-        static LAST: RefCell<(Timestamp, HeaderValue)> =
-            const { RefCell::new((Timestamp(u64::MAX), HeaderValue::from_static(""))) };
-    }
-    LAST.with_borrow_mut(|(second, value)| {
-        if *second != now
-            && let Ok(text) = HeaderValue::from_str(&now.to_http_date())
-        {
-            *second = now;
-            *value = text;
-        }
-        value.clone()
-    })
+    LAST_DATE.with(|last| last.of(now, |now| value(now.to_http_date())))
+}
+
+/// A text that the server made as a value.
+fn value(text: String) -> HeaderValue {
+    HeaderValue::from_maybe_shared(Bytes::from(text)).unwrap_or(HeaderValue::from_static(""))
 }
 
 /// Sets a header, if the value can be one.

@@ -2,11 +2,12 @@
 //! many there were, in each container, since the start.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use dayfly_storage::Bucket;
 
 use crate::keys;
+use crate::locks::lock;
 
 /// How many containers are counted. When there are more, counting starts anew,
 /// as after a restart: containers that are no more are forgotten only when
@@ -58,7 +59,7 @@ impl Burials {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<u32, Went>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 

@@ -58,9 +58,11 @@ mod rows;
 mod scope;
 mod settings;
 mod shared;
+mod short;
 mod splits;
 mod standing;
 mod statistics;
+mod stopwatch;
 mod survey;
 #[cfg(test)]
 mod tests;

@@ -14,12 +14,13 @@
 //! needs it. No answer depends on whether a list is kept, and neither does what it costs
 //! the client.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use dayfly_storage::{Bucket, Direction, Result, Snapshot};
 
 use crate::index::walk::EntryRange;
 use crate::keys;
+use crate::locks::lock;
 use crate::parts::Scope;
 use crate::record::FeedRow;
 use crate::version;
@@ -129,7 +130,7 @@ impl Listings {
     }
 
     fn with<T>(&self, look: impl FnOnce(&mut KeptLists) -> T) -> T {
-        look(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        look(&mut lock(&self.0))
     }
 }
 

@@ -30,6 +30,7 @@ use crate::keys::{self, Partition};
 use crate::liveness::Ending;
 use crate::record::{FeedRow, Record};
 use crate::reply::Reply;
+use crate::short::{put_short, take_short};
 use crate::version;
 
 /// The place of a version among what its write did: after all whom it buried.
@@ -88,7 +89,7 @@ impl LogRow {
         let event = match kind {
             CREATED => Event::Created(Record::decode(rest)?),
             REPLACED => Event::Replaced(Record::decode(rest)?),
-            _ => match EndedItem::read(kind, rest) {
+            _ => match EndedItem::read(kind, &rest) {
                 Some(ended) => Event::Ended(ended),
                 None => return Ok(None),
             },
@@ -117,12 +118,12 @@ struct Header {
 impl Header {
     fn read(key: &[u8], row: &Bytes) -> Option<Header> {
         let lsn = keys::log_lsn(key)?;
-        let mut rest = row.clone();
+        let mut rest: &[u8] = row;
         let kind = rest.try_get_u8().ok()?;
         let ts = Timestamp(rest.try_get_u64().ok()?);
         let previous = Some(rest.try_get_u64().ok()?).filter(|version| *version > 0);
-        let partition = take_short(&mut rest)?;
-        Some(Header { lsn, kind, ts, previous, partition, rest })
+        let partition = row.slice_ref(take_short(&mut rest)?);
+        Some(Header { lsn, kind, ts, previous, partition, rest: row.slice_ref(rest) })
     }
 
     fn write(kind: u8, ts: Timestamp, previous: u64, partition: &[u8], room: usize) -> Vec<u8> {
@@ -136,7 +137,8 @@ impl Header {
 }
 
 impl EndedItem {
-    fn read(kind: u8, mut rest: Bytes) -> Option<EndedItem> {
+    fn read(kind: u8, row: &Bytes) -> Option<EndedItem> {
+        let mut rest: &[u8] = row;
         let docno = rest.try_get_u64().ok()?;
         let second = Timestamp(rest.try_get_u64().ok()?);
         let end = match kind {
@@ -144,20 +146,9 @@ impl EndedItem {
             EXPIRED => Ending::Expired(second),
             _ => return None,
         };
-        let partition_key = take_short(&mut rest)?;
-        Some(EndedItem { docno, end, partition_key, id: rest })
+        let partition_key = row.slice_ref(take_short(&mut rest)?);
+        Some(EndedItem { docno, end, partition_key, id: row.slice_ref(rest) })
     }
-}
-
-fn put_short(row: &mut Vec<u8>, part: &[u8]) {
-    debug_assert!(u16::try_from(part.len()).is_ok());
-    row.put_u16(u16::try_from(part.len()).unwrap_or(u16::MAX));
-    row.put_slice(part);
-}
-
-fn take_short(rest: &mut Bytes) -> Option<Bytes> {
-    let length = usize::from(rest.try_get_u16().ok()?);
-    (length <= rest.len()).then(|| rest.split_to(length))
 }
 
 /// Where the row of a version is.

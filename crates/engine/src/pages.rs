@@ -21,6 +21,9 @@ const PAGE_DEFAULT: usize = 100;
 /// The longest page.
 const PAGE_MAX: usize = 10_000;
 
+/// How many bytes of a token are its check.
+const CHECK_BYTES: usize = 4;
+
 /// How long the page is that a request asks for.
 pub(crate) fn limit(page: &Page) -> usize {
     page.limit.unwrap_or(PAGE_DEFAULT).clamp(1, PAGE_MAX)
@@ -32,21 +35,30 @@ pub(crate) fn write_token(part: u64, place: &[u8], scope: [u8; 4]) -> String {
     bytes.put_slice(&scope);
     bytes.put_u64(part);
     bytes.put_slice(place);
-    let check = Sha256::digest(&bytes);
-    bytes.extend(check.iter().take(4));
-    URL_SAFE_NO_PAD.encode(bytes)
+    write_checked(bytes)
 }
 
 pub(crate) fn read_token(token: &str, scope: [u8; 4]) -> Result<(u64, Vec<u8>)> {
     let read = || {
-        let bytes = URL_SAFE_NO_PAD.decode(token.trim()).ok()?;
-        let (bytes, check) = bytes.split_at_checked(bytes.len().checked_sub(4)?)?;
-        let right = Sha256::digest(bytes).iter().take(4).eq(check);
-        let rest = bytes.strip_prefix(&scope)?;
-        let (part, place) = rest.split_first_chunk::<8>()?;
-        right.then(|| (u64::from_be_bytes(*part), place.to_vec()))
+        let bytes = read_checked(token)?;
+        let (part, place) = bytes.strip_prefix(&scope)?.split_first_chunk::<8>()?;
+        Some((u64::from_be_bytes(*part), place.to_vec()))
     };
     read().ok_or_else(bad_token)
+}
+
+/// The text of a token: its bytes, and a check.
+pub(crate) fn write_checked(mut bytes: Vec<u8>) -> String {
+    let check = Sha256::digest(&bytes);
+    bytes.extend(check.iter().take(CHECK_BYTES));
+    URL_SAFE_NO_PAD.encode(bytes)
+}
+
+/// The bytes of a token, if its text is whole.
+pub(crate) fn read_checked(text: &str) -> Option<Vec<u8>> {
+    let mut bytes = URL_SAFE_NO_PAD.decode(text.trim()).ok()?;
+    let check = bytes.split_off(bytes.len().checked_sub(CHECK_BYTES)?);
+    Sha256::digest(&bytes).iter().take(CHECK_BYTES).eq(&check).then_some(bytes)
 }
 
 pub(crate) fn bad_token() -> Error {

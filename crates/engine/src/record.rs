@@ -31,6 +31,7 @@ use crate::keys::{self, ItemKey, Partition};
 use crate::liveness::{Liveness, Mortal};
 use crate::operation::Indexing;
 use crate::reply::Pieces;
+use crate::short::put_short;
 use crate::version;
 
 const FORMAT: u8 = 3;
@@ -580,14 +581,6 @@ fn indexing_of(byte: u8) -> Option<Indexing> {
 }
 
 /// Writes a part with its length, and says where it stands.
-fn put_short(bytes: &mut Vec<u8>, part: &[u8]) -> Range<usize> {
-    debug_assert!(u16::try_from(part.len()).is_ok());
-    bytes.put_u16(u16::try_from(part.len()).unwrap_or(u16::MAX));
-    let start = bytes.len();
-    bytes.put_slice(part);
-    start..bytes.len()
-}
-
 /// Where in `bytes` the next short part is, of which `rest` is what follows.
 fn skip_short(bytes: &[u8], rest: &mut &[u8]) -> Option<Range<usize>> {
     let length = usize::from(rest.try_get_u16().ok()?);

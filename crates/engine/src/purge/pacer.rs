@@ -25,6 +25,7 @@ use dayfly_model::meter::Units;
 use dayfly_storage::{Error, Figures, Store, Urgency};
 
 use super::lock;
+use crate::stopwatch::instant;
 
 /// How long the purge rests when nothing is due.
 pub(crate) const PERIOD: Duration = Duration::from_secs(1);
@@ -182,12 +183,6 @@ fn between(before: (&Figures, u64), after: (&Figures, u64), seconds: f64) -> (f6
 #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
 fn float(count: u64) -> f64 {
     count as f64
-}
-
-/// The system's stopwatch: for the pace, never for judging anything.
-#[expect(clippy::disallowed_methods, reason = "the only place of the engine that asks")]
-fn instant() -> Instant {
-    Instant::now()
 }
 
 #[cfg(test)]

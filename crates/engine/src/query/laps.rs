@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use crate::stopwatch::instant;
+
 /// A stopwatch: for figures that are shown, never for judging anything.
 pub(super) struct Laps(Instant);
 
@@ -15,9 +17,4 @@ impl Laps {
         let now = instant();
         now.saturating_duration_since(std::mem::replace(&mut self.0, now))
     }
-}
-
-#[expect(clippy::disallowed_methods, reason = "only shown, as the duration of a request is")]
-fn instant() -> Instant {
-    Instant::now()
 }

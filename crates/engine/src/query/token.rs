@@ -16,13 +16,14 @@
 //! another filter: there the filter is not part of the seal. It is a place, not a row: rows may be
 //! written, expire or be purged between two pages, and the server may restart.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::{Buf, BufMut};
-use dayfly_model::{Error, Result};
+use dayfly_model::Result;
 use dayfly_sql::run::{After, Resume};
 use dayfly_sql::tree::Query;
 use sha2::{Digest, Sha256};
+
+use crate::pages::{bad_token, read_checked, write_checked};
+use crate::short::{put_short, take_short};
 
 /// What a token belongs to.
 pub(super) type TokenSeal = [u8; 12];
@@ -182,9 +183,7 @@ impl Token {
             }
             (None, Position::Start | Position::Again(_)) => bytes.put_u8(0),
         }
-        let check = Sha256::digest(&bytes);
-        bytes.extend(check.iter().take(4));
-        URL_SAFE_NO_PAD.encode(bytes)
+        write_checked(bytes)
     }
 
     pub(super) fn read(text: &str, seals: Seals) -> Result<Token> {
@@ -193,28 +192,8 @@ impl Token {
     }
 }
 
-pub(super) fn bad_token() -> Error {
-    Error::bad_request("Invalid Continuation Token")
-}
-
-fn put_short(bytes: &mut Vec<u8>, part: &[u8]) {
-    bytes.put_u16(u16::try_from(part.len()).unwrap_or(u16::MAX));
-    bytes.put_slice(part);
-}
-
-fn take_short(rest: &mut &[u8]) -> Option<Vec<u8>> {
-    let length = usize::from(rest.try_get_u16().ok()?);
-    let (part, after) = rest.split_at_checked(length)?;
-    *rest = after;
-    Some(part.to_vec())
-}
-
 fn read(text: &str) -> Option<(TokenSeal, Token)> {
-    let bytes = URL_SAFE_NO_PAD.decode(text.trim()).ok()?;
-    let (bytes, check) = bytes.split_at_checked(bytes.len().checked_sub(4)?)?;
-    if !Sha256::digest(bytes).iter().take(4).eq(check) {
-        return None;
-    }
+    let bytes = read_checked(text)?;
     let (seal, mut rest) = bytes.split_first_chunk::<12>()?;
     let skip = rest.try_get_u64().ok()?;
     let take = Some(rest.try_get_u64().ok()?).filter(|take| *take != ALL);
@@ -231,12 +210,12 @@ fn read(text: &str) -> Option<(TokenSeal, Token)> {
             None
         }
         2 => {
-            let key = take_short(&mut rest)?;
+            let key = take_short(&mut rest)?.to_vec();
             let tie = (rest.try_get_u64().ok()?, rest.try_get_u64().ok()?);
             Some(After::Row((key, tie, rest.try_get_u64().ok()?)))
         }
         3 => {
-            let start = take_short(&mut rest)?;
+            let start = take_short(&mut rest)?.to_vec();
             let mut rows = Vec::new();
             for _ in 0..rest.try_get_u8().ok()? {
                 rows.push(rest.try_get_u64().ok()?);
@@ -276,10 +255,7 @@ mod tests {
 
     /// Bytes behind the seal of a token, with a check that fits.
     fn sealed(seal: TokenSeal, rest: &[u8]) -> String {
-        let mut bytes = [&seal, rest].concat();
-        let check = Sha256::digest(&bytes);
-        bytes.extend(check.iter().take(4));
-        URL_SAFE_NO_PAD.encode(bytes)
+        write_checked([&seal, rest].concat())
     }
 
     proptest! {

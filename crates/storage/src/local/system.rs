@@ -19,7 +19,7 @@ use bytes::Bytes;
 
 use super::backend::{Changes, Lease, Loaded, Rows, Writes};
 use crate::clock::{Anchor, Doubt, Look, TestClock};
-use crate::{Bucket, Direction, Error, Head, Result, Second};
+use crate::{Bucket, Direction, Error, Head, Result, Second, after};
 
 /// The bucket that holds these rows; nobody else may write there.
 pub(super) const SYSTEM: Bucket = Bucket(u64::MAX);
@@ -181,9 +181,7 @@ fn head_key(bucket: Bucket) -> Vec<u8> {
 }
 
 fn heads(rows: &impl Rows) -> Result<Vec<(Bucket, Head)>> {
-    let start = head_key(Bucket(0));
-    let mut end = head_key(Bucket(u64::MAX));
-    end.push(0);
+    let (start, end) = (head_key(Bucket(0)), after(&head_key(Bucket(u64::MAX))));
     let mut heads = Vec::new();
     let mut outcome = Ok(());
     rows.scan(&start, &end, Direction::Forward, &mut |key, row| match read_head(&key, &row) {
