@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering;
 use dayfly_engine::cancel::Reason;
 use dayfly_engine::figures::{AllFigures, ContainerFigures};
 use dayfly_engine::throughput::OfferFigures;
-use dayfly_engine::{ByLane, COMMIT_SECONDS, Engine, LAG_SECONDS};
+use dayfly_engine::{ByLane, COMMIT_SECONDS, Engine, Figures, LAG_SECONDS, Reading};
 
 use self::page::Page;
 use crate::edge::Edge;
@@ -151,6 +151,13 @@ fn queries(page: &mut Page, engine: &Engine) {
 
 fn store(page: &mut Page, engine: &Engine) {
     let (figures, clock) = (engine.figures(), engine.glance());
+    commits(page, &figures, &clock);
+    memory(page, &figures);
+    wall(page, &clock);
+    disk(page, &figures);
+}
+
+fn commits(page: &mut Page, figures: &Figures, clock: &Reading) {
     let counters = [
         ("dayfly_commits_total", "Writes that were committed.", figures.commits),
         ("dayfly_commit_groups_total", "Groups that were written.", figures.groups),
@@ -193,6 +200,9 @@ fn store(page: &mut Page, engine: &Engine) {
     );
     let commits = figures.commit_seconds;
     page.histogram(&[], &COMMIT_SECONDS, &figures.commit_classes, commits);
+}
+
+fn memory(page: &mut Page, figures: &Figures) {
     for (name, help, count) in [
         ("dayfly_cache_hits_total", "Records that were found in memory.", figures.cache_hits),
         ("dayfly_cache_misses_total", "Records that were not.", figures.cache_misses),
@@ -211,6 +221,9 @@ fn store(page: &mut Page, engine: &Engine) {
         "Records read lately that are kept in memory.",
         figures.cached_bytes,
     );
+}
+
+fn wall(page: &mut Page, clock: &Reading) {
     page.single(
         "dayfly_clock_jump_held",
         "gauge",
@@ -223,6 +236,9 @@ fn store(page: &mut Page, engine: &Engine) {
         "How far the system's clock is behind; time stands still until it has caught up.",
         clock.behind_seconds,
     );
+}
+
+fn disk(page: &mut Page, figures: &Figures) {
     page.single(
         "dayfly_stored_rows",
         "gauge",

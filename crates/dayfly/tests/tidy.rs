@@ -244,7 +244,7 @@ fn what_is_said_in_one_place_is_said_nowhere_else() {
             "a stored record is judged",
             "engine",
             "Record::decode",
-            &["record.rs", "check.rs", "purge/unit.rs", "items/sight.rs", "log.rs"],
+            &["record.rs", "check.rs", "purge/candidates.rs", "items/sight.rs", "log.rs"],
         ),
         ("keys are built in one file", "engine", "[b\"", &["keys.rs"]),
         ("an item dies by `FeedRow::bury`", "engine", "delete(keys::item(", &["rows.rs"]),

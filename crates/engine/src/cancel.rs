@@ -45,7 +45,7 @@ impl Reason {
                 "The query took too long, or waited too long for others. Narrow its filter, let \
                  an index help it, or ask again when the server is less busy."
             }
-            Reason::Stopping => return crate::stopped(),
+            Reason::Stopping => return crate::reply::stopped(),
         };
         Error::new(ErrorKind::RequestTimeout, sentence)
     }

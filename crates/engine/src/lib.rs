@@ -10,6 +10,7 @@
 //!
 //! This crate knows nothing of HTTP, headers or tokio.
 
+mod answer;
 mod background;
 mod burials;
 mod caller;
@@ -81,34 +82,33 @@ use std::time::Duration;
 use dayfly_model::partition_key::PartitionKey;
 use dayfly_model::{Error, ErrorKind, Result, Timestamp};
 use dayfly_sql::run::Steps;
-pub use dayfly_storage::COMMIT_SECONDS;
 pub use dayfly_storage::clock::Reading;
 use dayfly_storage::clock::{Refused, Step};
 use dayfly_storage::{
-    Batch, Bucket, Draft, Figures, Plan, Snapshot, Stamp, Store, Ticket, View, commit,
-    commit_returning, commit_returning_elsewhere,
+    Batch, Bucket, Draft, Plan, Snapshot, Stamp, Store, Ticket, View, commit, commit_returning,
+    commit_returning_elsewhere,
 };
+pub use dayfly_storage::{COMMIT_SECONDS, Figures};
 use serde_json::json;
 
+pub use crate::answer::{Answer, Pending};
+use crate::answer::{FromContainer, Waiting};
 pub use crate::caller::Caller;
 use crate::cancel::{Cancel, Waiter};
-use crate::catalog::Container;
 use crate::check::{Checked, Recount, Recounts};
 use crate::clerk::Clerk;
 use crate::delete_partition::DeletePartition;
 use crate::desk::{Desk, DeskThreads};
 use crate::feed::Changes;
 use crate::figures::AllFigures;
-use crate::items::{Around, WritePlan};
+use crate::items::Around;
 use crate::lanes::Lanes;
 pub use crate::lanes::{ByLane, LaneFigures};
 use crate::metering::Toll;
-use crate::operation::{
-    BatchForm, ContainerScope, Operation, Part, ReadChanges, WriteBatch, WriteItem,
-};
+use crate::operation::{ContainerScope, Operation, Part, ReadChanges, WriteBatch, WriteItem};
 use crate::purge::Purge;
 pub use crate::purge::{LAG_SECONDS, Lag, PurgeFigures, PurgeState, PurgeStatus};
-use crate::reply::{Reply, Success, Usage, stopped, storage_failed};
+use crate::reply::{Reply, Success, storage_failed};
 use crate::scope::{Opened, paid};
 pub use crate::settings::{EngineSettings, QueryLimits, QuerySteps, ThroughputMode};
 use crate::shared::Shared;
@@ -138,147 +138,6 @@ struct Switchboard {
     lanes: Lanes,
     /// Where is read what is read after an operation began, if the store waits for a network.
     desk: Option<Arc<Desk>>,
-}
-
-/// The answer to an operation, now or later.
-pub enum Answer {
-    /// It is here.
-    Ready(Reply),
-    /// It comes when a commit is durable and visible.
-    Pending(Pending),
-}
-
-/// An answer that has not come yet.
-pub struct Pending(Waiting);
-
-enum Waiting {
-    Item(Ticket<WritePlan>, FromContainer),
-    Batch(Ticket<WritePlan>, FromContainer, BatchForm),
-    Partition(Ticket<DeletePartition>, FromContainer),
-    Work(oneshot::Receiver<Reply>),
-    /// It is given up when this is dropped.
-    Query(oneshot::Receiver<Reply>, Waiter, Option<Toll>),
-    /// The operation begins on another thread.
-    Begun(oneshot::Receiver<Answer>),
-    /// What is alive is added to it.
-    Told(Reply, oneshot::Receiver<Option<Usage>>),
-}
-
-/// The container that an answer about an item is from.
-struct FromContainer {
-    shared: Arc<Shared>,
-    container: Arc<Container>,
-    desk: Option<Arc<Desk>>,
-    toll: Option<Toll>,
-}
-
-impl FromContainer {
-    /// Takes the charge, and says what is alive in the container.
-    fn tell(self, reply: Reply) -> Answer {
-        let FromContainer { shared, container, desk, toll } = self;
-        let reply = paid(toll, reply);
-        let Some(desk) = desk else { return Answer::Ready(shared.tell_usage(&container, reply)) };
-        let (Ok(_), Some(now)) = (&reply.outcome, reply.now) else { return Answer::Ready(reply) };
-        let lsn = reply.place.as_ref().and_then(|place| place.lsn);
-        match desk.hand_in(move || shared.usage_at(&container, now, lsn)) {
-            Ok(usage) => Answer::Pending(Pending(Waiting::Told(reply, usage))),
-            // The write is done, whether or not somebody has time for figures.
-            Err(_) => Answer::Ready(reply),
-        }
-    }
-}
-
-impl Answer {
-    fn ready(reply: Reply) -> Answer {
-        Answer::Ready(reply)
-    }
-
-    /// Blocks until the operation has begun, wherever it does.
-    #[cfg(test)]
-    pub(crate) fn begun(self) -> Answer {
-        match self {
-            Answer::Pending(Pending(Waiting::Begun(receiver))) => begun(receiver.recv().ok()),
-            answer => answer,
-        }
-    }
-
-    /// Blocks until the answer is here.
-    pub fn wait(mut self) -> Reply {
-        loop {
-            self = match self {
-                Answer::Ready(reply) => return reply,
-                Answer::Pending(Pending(waiting)) => match waiting {
-                    Waiting::Item(ticket, within) => within.tell(done(ticket.wait())),
-                    Waiting::Batch(ticket, within, form) => {
-                        within.tell(items::batch_answer(ticket.wait(), form))
-                    }
-                    Waiting::Partition(ticket, within) => {
-                        within.tell(ticket.wait().unwrap_or_else(|refused| refused))
-                    }
-                    Waiting::Work(receiver) => {
-                        return receiver.recv().unwrap_or_else(|_| stopped().into());
-                    }
-                    Waiting::Query(receiver, _, toll) => {
-                        return paid(toll, receiver.recv().unwrap_or_else(|_| stopped().into()));
-                    }
-                    Waiting::Begun(receiver) => begun(receiver.recv().ok()),
-                    Waiting::Told(reply, usage) => told(reply, usage.recv().ok().flatten()),
-                },
-            }
-        }
-    }
-}
-
-impl Pending {
-    /// Resolves when the answer is here.
-    pub async fn answer(self) -> Reply {
-        let mut waiting = self.0;
-        loop {
-            let answer = match waiting {
-                Waiting::Item(ticket, within) => within.tell(done(ticket.answer().await)),
-                Waiting::Batch(ticket, within, form) => {
-                    within.tell(items::batch_answer(ticket.answer().await, form))
-                }
-                Waiting::Partition(ticket, within) => {
-                    within.tell(ticket.answer().await.unwrap_or_else(|refused| refused))
-                }
-                Waiting::Work(receiver) => {
-                    return receiver.await.unwrap_or_else(|_| stopped().into());
-                }
-                Waiting::Query(receiver, waiter, toll) => {
-                    let reply = receiver.await.unwrap_or_else(|_| stopped().into());
-                    drop(waiter);
-                    return paid(toll, reply);
-                }
-                Waiting::Begun(receiver) => begun(receiver.await.ok()),
-                Waiting::Told(reply, usage) => told(reply, usage.await.ok().flatten()),
-            };
-            match answer {
-                Answer::Ready(reply) => return reply,
-                Answer::Pending(Pending(next)) => waiting = next,
-            }
-        }
-    }
-}
-
-/// What an operation came to that began on another thread.
-fn begun(answer: Option<Answer>) -> Answer {
-    answer.unwrap_or_else(|| Answer::Ready(stopped().into()))
-}
-
-/// An answer, with what is alive where it is from.
-fn told(mut reply: Reply, usage: Option<Usage>) -> Answer {
-    if let Ok(success) = &mut reply.outcome {
-        success.usage = usage;
-    }
-    Answer::Ready(reply)
-}
-
-fn done(outcome: Result<items::Written, items::Refused>) -> Reply {
-    match outcome {
-        Ok(written) | Err(items::Refused::Decided(written)) => written.into_reply(),
-        Err(items::Refused::Failed(reply)) => reply,
-    }
 }
 
 impl Engine {
@@ -314,7 +173,7 @@ impl Engine {
     /// asks for the time alone, which takes no read.
     pub fn run_for(&self, caller: Caller, operation: Operation, cancel: Cancel) -> Answer {
         if let Err(refused) = caller.check(&operation) {
-            return Answer::ready(refused.into());
+            return Answer::Ready(refused.into());
         }
         match &self.board.desk {
             Some(desk) if !matches!(operation, Operation::ReadTime) => {
@@ -336,12 +195,12 @@ impl Engine {
         let answer = desk.hand_in(move || {
             catch_unwind(work).unwrap_or_else(|_| {
                 let why = "The request could not be carried out.";
-                Answer::ready(Error::new(ErrorKind::Internal, why).into())
+                Answer::Ready(Error::new(ErrorKind::Internal, why).into())
             })
         });
         match answer {
             Ok(receiver) => Answer::Pending(Pending(Waiting::Begun(receiver))),
-            Err(refused) => Answer::ready(refused.into()),
+            Err(refused) => Answer::Ready(refused.into()),
         }
     }
 }
@@ -371,7 +230,7 @@ impl Switchboard {
                     containers::create(clerk, &database, &definition, throughput, showing)
                 }),
             Operation::ReadContainer { at, condition, wishes } => {
-                Answer::ready(self.shared.enter(&at, ErrorKind::NotFound).map_or_else(
+                Answer::Ready(self.shared.enter(&at, ErrorKind::NotFound).map_or_else(
                     |reply| reply,
                     |opened| containers::read(&opened, &condition, wishes, &self.shared.index),
                 ))
@@ -408,10 +267,10 @@ impl Switchboard {
             Operation::ReadItem { at, item, condition } => {
                 let part = Part::of(item.partition_key.clone());
                 let read = |opened: &Opened| items::read(opened, item, &part, &condition);
-                Answer::ready(self.shared.in_metered(&at, &part, read))
+                Answer::Ready(self.shared.in_metered(&at, &part, read))
             }
             Operation::ListItems { at, part, page } => {
-                Answer::ready(
+                Answer::Ready(
                     self.shared.in_metered(&at, &part, |opened| list::items(opened, &part, &page)),
                 )
             }
@@ -422,7 +281,7 @@ impl Switchboard {
                 // A query that is begun anew in another lane is one request all the same.
                 let toll = match self.shared.enter_metered(&asked.at, &asked.part) {
                     Ok((_, toll)) => toll,
-                    Err(reply) => return Answer::ready(reply),
+                    Err(reply) => return Answer::Ready(reply),
                 };
                 self.query(cancel, toll, move |shared, steps| {
                     let look = |opened: &Opened| query::items(shared, opened, &asked, steps);
@@ -445,9 +304,9 @@ impl Switchboard {
                 self.query(cancel, None, move |shared, steps| query::feed(shared, &asked, steps))
             }
 
-            Operation::Refuse { at, part, error } => Answer::ready(self.refuse(&at, &part, error)),
+            Operation::Refuse { at, part, error } => Answer::Ready(self.refuse(&at, &part, error)),
 
-            Operation::ListRanges { at, known } => Answer::ready(
+            Operation::ListRanges { at, known } => Answer::Ready(
                 self.shared
                     .enter(&at, ErrorKind::OwnerNotFound)
                     .map_or_else(|reply| reply, |opened| ranges::list(&opened, known.as_deref())),
@@ -498,14 +357,14 @@ impl Switchboard {
             }
 
             Operation::ReadClock => {
-                Answer::ready(clock::reply(self.shared.store.clock().map_err(Refused::Storage)))
+                Answer::Ready(clock::reply(self.shared.store.clock().map_err(Refused::Storage)))
             }
             Operation::MoveClock { step } => self.move_clock(step),
             Operation::Reset => self.change(databases::reset),
 
             Operation::RunPurge { container } => match self.purge_scope(container) {
                 Ok((scope, now)) => self.run_purge(scope, now),
-                Err(reply) => Answer::ready(reply),
+                Err(reply) => Answer::Ready(reply),
             },
             Operation::PausePurge { container } => self.steer_purge(container, purge::pause),
             Operation::ResumePurge { container } => self.steer_purge(container, purge::resume),
@@ -513,7 +372,7 @@ impl Switchboard {
     }
 
     fn look(&self, read: impl FnOnce(&dyn Snapshot) -> Result<Reply>) -> Answer {
-        Answer::ready(self.shared.answer(read))
+        Answer::Ready(self.shared.answer(read))
     }
 
     /// Answers from one look at a container.
@@ -528,7 +387,7 @@ impl Switchboard {
         missing: ErrorKind,
         look: impl FnOnce(&Opened) -> Result<Reply>,
     ) -> Answer {
-        Answer::ready(match self.shared.enter(at, missing) {
+        Answer::Ready(match self.shared.enter(at, missing) {
             Ok(opened) => look(&opened).unwrap_or_else(|error| opened.failed(error)),
             Err(reply) => reply,
         })
@@ -554,7 +413,7 @@ impl Switchboard {
         let part = Part::of(write.partition_key.clone());
         let (opened, toll) = match self.shared.enter_metered(&write.at, &part) {
             Ok(entered) => entered,
-            Err(reply) => return Answer::ready(reply),
+            Err(reply) => return Answer::Ready(reply),
         };
         let plan = items::plan_one(&opened, write, Around::of(&self.shared));
         self.commit((opened, toll), &part, plan.map(|plan| (plan.bucket(), plan)), Waiting::Item)
@@ -564,7 +423,7 @@ impl Switchboard {
         let (part, form) = (batch.part.clone(), batch.form);
         let (opened, toll) = match self.shared.enter_metered(&batch.at, &part) {
             Ok(entered) => entered,
-            Err(reply) => return Answer::ready(items::batch_throttled(reply, &batch)),
+            Err(reply) => return Answer::Ready(items::batch_throttled(reply, &batch)),
         };
         let plan = items::batch_plan(&opened, batch, Around::of(&self.shared));
         let plan = plan.map(|plan| (plan.bucket(), plan));
@@ -577,7 +436,7 @@ impl Switchboard {
         let part = Part::of(key.clone());
         let (opened, toll) = match self.shared.enter_metered(at, &part) {
             Ok(entered) => entered,
-            Err(reply) => return Answer::ready(reply),
+            Err(reply) => return Answer::Ready(reply),
         };
         let plan = DeletePartition::new(&self.shared, &opened, key);
         self.commit(
@@ -592,11 +451,11 @@ impl Switchboard {
     fn read_changes(&self, asked: ReadChanges) -> Answer {
         let (opened, toll) = match self.shared.enter_metered(&asked.at, &asked.part) {
             Ok(entered) => entered,
-            Err(reply) => return Answer::ready(reply),
+            Err(reply) => return Answer::Ready(reply),
         };
         match feed::changes(&opened, &asked) {
             Changes::Shown(reply) => {
-                Answer::ready(paid(toll, self.shared.tell_usage(&opened.container, reply)))
+                Answer::Ready(paid(toll, self.shared.tell_usage(&opened.container, reply)))
             }
             Changes::HasNoLog => self.change(move |clerk| feed::begin(clerk, &asked)),
         }
@@ -625,7 +484,7 @@ impl Switchboard {
             }
             Err(error) => {
                 let reply = opened.failed(error).at(opened.place(part));
-                Answer::ready(paid(toll, reply))
+                Answer::Ready(paid(toll, reply))
             }
         }
     }
@@ -670,7 +529,7 @@ impl Switchboard {
         container: Option<(String, String)>,
         steer: fn(&Purge, Option<u32>) -> bool,
     ) -> Answer {
-        Answer::ready(self.purge_scope(container).map_or_else(
+        Answer::Ready(self.purge_scope(container).map_or_else(
             |reply| reply,
             |(scope, now)| {
                 let body = json!({ "paused": steer(&self.purge, scope) }).to_string();

@@ -4,7 +4,9 @@
 //! ```text
 //! pacer       how much at once, and how long to rest, by what users do
 //! means       what it may spend, where throughput is enforced
+//! candidates  the items that may go into a unit, and what they weigh
 //! unit        one commit: burials, and how far the cursors have come
+//! due         the next unit of a bucket, or when there will be one
 //! clear       what deleted containers left
 //! counters    what was done, in numbers
 //! trim        the old end of the logs
@@ -19,8 +21,10 @@
 //! an operator who waits, [`all`] for tests. Whoever it is, there is one unit
 //! at a time.
 
+mod candidates;
 mod clear;
 mod counters;
+mod due;
 mod means;
 mod pacer;
 mod trim;
@@ -40,11 +44,12 @@ use serde_json::json;
 pub(crate) use self::clear::clear_bucket;
 use self::counters::Counters;
 pub use self::counters::{LAG_SECONDS, Lag, PurgeFigures};
+pub(crate) use self::due::passed;
+use self::due::{Look, LookBounds};
 use self::means::Means;
 use self::pacer::{ByUsers, Load, Meter, Pacer, awaited};
 pub(crate) use self::pacer::{PERIOD, Pace};
-pub(crate) use self::unit::passed;
-use self::unit::{Cursor, Look, LookBounds};
+use self::unit::Cursor;
 use crate::deadlines::After;
 use crate::index::Runs;
 use crate::locks::lock;
@@ -296,7 +301,7 @@ fn step(purge: &Purge, bucket: Bucket, pace: Pace, means: &Means) -> dayfly_stor
     let _unit = lock(&purge.unit);
     let bounds = LookBounds { charge_max: means.most(), ..LookBounds::default() };
     let look =
-        unit::look(&*purge.shared.store.snapshot()?, bucket, pace, bounds, &purge.shared.index);
+        due::look(&*purge.shared.store.snapshot()?, bucket, pace, bounds, &purge.shared.index);
     let (after, _) = commit(purge, bucket, (look?, means), |_| Ok(None))?;
     Ok(after.and(trim::step(purge, bucket, pace)?))
 }
@@ -322,7 +327,7 @@ impl<'a> Steps<'a> {
         let _unit = lock(&purge.unit);
         let look = |behind| {
             let bounds = LookBounds { behind, until: Some(until), charge_max: None };
-            unit::look(&*purge.shared.store.snapshot()?, bucket, pace, bounds, &purge.shared.index)
+            due::look(&*purge.shared.store.snapshot()?, bucket, pace, bounds, &purge.shared.index)
         };
         let now = self.ahead.take().map_or_else(|| look(None), Ok)?;
         let now = (now, &self.means);

@@ -49,7 +49,7 @@ use dayfly_model::charge::{self, Charge, Loaded};
 use dayfly_model::container::Geospatial;
 use dayfly_model::{Error, ErrorKind, Result};
 use dayfly_sql::Request;
-use dayfly_sql::run::{Added, Finished, Item, Limits, Page, Program, Steps, Style};
+use dayfly_sql::run::{Added, Finished, Item, Limits, Page, Program, Resume, Steps, Style};
 
 use self::access::{Access, Found, Within};
 use self::again::Again;
@@ -148,21 +148,10 @@ fn run(shared: &Shared, opened: &Opened, asked: &QueryItems, steps: &Steps<'_>) 
     };
     let reach = reach::reach(opened, &request, &asked.part, numbered)?;
     opened.check_session(&reach.touched)?;
-    let crosses = crosses(opened, asked, &reach) && program.reads_items();
-    if crosses && !asked.cross_partition {
-        return Err(cross_partition());
-    }
+    let crosses = crosses(opened, asked, &program, &reach)?;
     check_needs(shared, opened, asked, &program)?;
     let Reach { segments, partitions, key, .. } = reach;
-    let (resume, at) = if let Some(Token { resume, at, .. }) = start.transpose()? {
-        if resume.after.is_some() && program.style() == Style::Stream {
-            return Err(bad_token());
-        }
-        (Some(resume), at)
-    } else {
-        let boundary = request.boundary.as_ref();
-        (boundary.map(|boundary| program.start_at(boundary)).transpose()?, Position::Start)
-    };
+    let (resume, at) = start_of(&program, &request, start.transpose()?)?;
     let limits = Limits { rows: pages::limit(&asked.page), bytes: PAGE_BYTES_MAX };
     let flat = container.definition().geospatial == Geospatial::Geometry;
     let new_page =
@@ -217,6 +206,23 @@ fn run(shared: &Shared, opened: &Opened, asked: &QueryItems, steps: &Steps<'_>) 
     })
 }
 
+/// Where a page starts: where the one before it ended, or where a client says that it did.
+fn start_of(
+    program: &Program,
+    request: &Request,
+    token: Option<Token>,
+) -> Result<(Option<Resume>, Position)> {
+    let Some(Token { resume, at, .. }) = token else {
+        let boundary = request.boundary.as_ref();
+        let resume = boundary.map(|boundary| program.start_at(boundary)).transpose()?;
+        return Ok((resume, Position::Start));
+    };
+    if resume.after.is_some() && program.style() == Style::Stream {
+        return Err(bad_token());
+    }
+    Ok((Some(resume), at))
+}
+
 /// What a query is paid by that an index can serve: what it gave. Which way it took, and past
 /// what it went on it, depends on what is dead and not purged yet.
 fn given(finished: &Finished) -> Loaded {
@@ -224,12 +230,13 @@ fn given(finished: &Finished) -> Loaded {
 }
 
 /// Whether a query goes over partitions that neither the request nor its filter
-/// names. That the container has but one range, for now, is no excuse. One without a
-/// partition key has nothing to name.
-fn crosses(opened: &Opened, asked: &QueryItems, reach: &Reach) -> bool {
+/// names, which the request must allow. That the container has but one range, for now, is no
+/// excuse. One without a partition key has nothing to name.
+fn crosses(opened: &Opened, asked: &QueryItems, program: &Program, reach: &Reach) -> Result<bool> {
     let is_divided = !opened.container.definition().partition_key.system_key;
     let is_open = reach.partitions.is_none() || reach.touched.len() > 1;
-    is_divided && is_open && !asked.part.is_scoped()
+    let crosses = is_divided && is_open && !asked.part.is_scoped() && program.reads_items();
+    if crosses && !asked.cross_partition { Err(cross_partition()) } else { Ok(crosses) }
 }
 
 /// Refuses what the service refuses without an index.
