@@ -341,7 +341,7 @@ pub(crate) fn system(
 }
 
 /// The number that an id leads to.
-fn read_number(mut row: &[u8]) -> Result<u64> {
+pub(crate) fn read_number(mut row: &[u8]) -> Result<u64> {
     row.try_get_u64().map_err(|_| Error::Corrupt("the number of an item".to_owned()))
 }
 

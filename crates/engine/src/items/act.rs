@@ -103,6 +103,25 @@ impl LocatedAct {
         }
     }
 
+    /// Under which keys it looks for items.
+    pub(super) fn places(&self) -> impl Iterator<Item = &ItemKey> {
+        let from = match self {
+            LocatedAct::Replace(Target { from, .. }, _) => from.as_ref(),
+            _ => None,
+        };
+        [&self.spot().key].into_iter().chain(from.map(|from| &from.key))
+    }
+
+    /// Which unique keys it wants, as far as that is known before it is decided.
+    pub(super) fn unique(&self) -> &[[u8; 16]] {
+        match self {
+            LocatedAct::Create(_, body)
+            | LocatedAct::Upsert(_, body)
+            | LocatedAct::Replace(_, body) => &body.unique,
+            LocatedAct::Patch(..) | LocatedAct::Delete(_) | LocatedAct::Read(_) => &[],
+        }
+    }
+
     /// About how many bytes it holds.
     pub(super) fn weight(&self) -> usize {
         match self {

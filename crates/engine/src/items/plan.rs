@@ -149,7 +149,9 @@ impl WritePlan {
         for (place, wanted) in self.wanted.iter().enumerate() {
             let decision = match wanted {
                 _ if has_failed && self.mode != BatchMode::GoesOn => Err(dependent()),
-                Ok(wanted) => decide(&*sight, &self.container, wanted),
+                Ok(wanted) => sight
+                    .look_ahead(&self.wanted, place)
+                    .and_then(|()| decide(&*sight, &self.container, wanted)),
                 Err(error) => Err(error.clone()),
             };
             let decision = decision.and_then(|decision| {

@@ -3,8 +3,11 @@
 //! The writes of one commit are decided one after the other, before any of them has a
 //! version. So what an earlier one made is known by its place among them: [`Old::Made`].
 //! When it is applied, the record is there.
+//!
+//! What many writes of a commit look at is read ahead, in a few calls. To each of them it is
+//! as if it had read that by itself.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -13,6 +16,7 @@ use dayfly_model::{ErrorKind, Result, Timestamp};
 use dayfly_storage::{Bucket, Second, View};
 
 use super::Spot;
+use super::act::Wanted;
 use super::decide::{Change, Decision, New};
 use crate::catalog::{Container, not_found};
 use crate::condition;
@@ -24,6 +28,9 @@ use crate::liveness::{Ending, Liveness};
 use crate::operation::Condition;
 use crate::record::{self, Record, Seen, look};
 use crate::reply::storage_failed;
+
+/// For how many writes is read ahead at a time: what they find may be large.
+const AHEAD: usize = 32;
 
 /// What the writes of a commit see.
 pub(super) struct Sight<'v> {
@@ -43,6 +50,19 @@ pub(super) struct Sight<'v> {
     items: HashMap<ItemKey, Option<Made>>,
     /// The owners of unique keys that it gave away or made free.
     owners: HashMap<Vec<u8>, Option<Vec<u8>>>,
+    /// Rows that were read ahead.
+    ahead: HashMap<Vec<u8>, Option<Bytes>>,
+    /// Before which write.
+    ahead_to: usize,
+}
+
+/// What a row that is read ahead says of where to look next.
+enum Lead<'w> {
+    Nowhere,
+    /// It is the number of an item.
+    Number,
+    /// It is the id of an item that owns a unique key.
+    Owner(&'w Spot),
 }
 
 /// What is under an item's key.
@@ -92,7 +112,74 @@ impl<'v> Sight<'v> {
             policies,
             items: HashMap::new(),
             owners: HashMap::new(),
+            ahead: HashMap::new(),
+            ahead_to: 0,
         })
+    }
+
+    /// Reads what the writes from `place` on will look at, if that was not read before. One
+    /// write looks for itself.
+    ///
+    /// What an earlier write decided is not looked at after all, so something may be read in
+    /// vain: then the draft rests on more than it has to, which costs another one at worst.
+    pub(super) fn look_ahead(&mut self, wanted: &[Result<Wanted>], place: usize) -> Result<()> {
+        if wanted.len() < 2 || place < self.ahead_to {
+            return Ok(());
+        }
+        self.ahead.clear();
+        self.ahead_to = place + AHEAD;
+        let mut next = BTreeMap::new();
+        for wanted in wanted.iter().skip(place).take(AHEAD).flatten() {
+            self.looked_at_by(wanted, &mut next);
+        }
+        if !self.policies.is_settled() {
+            next.insert(keys::index_rebuilt(), Lead::Nowhere);
+        }
+        self.read_ahead(next).map_err(storage_failed)
+    }
+
+    /// What a write looks at first.
+    fn looked_at_by<'w>(&self, wanted: &'w Wanted, next: &mut BTreeMap<Vec<u8>, Lead<'w>>) {
+        let spot = wanted.act.spot();
+        for key in wanted.act.places() {
+            next.insert(key.number().to_vec(), Lead::Number);
+        }
+        for (constraint, hash) in (0u8..).zip(wanted.act.unique()) {
+            next.insert(spot.partition.unique(constraint, hash), Lead::Owner(spot));
+        }
+        if self.has_deleted {
+            next.insert(keys::deleted_partition(spot.partition.bytes()), Lead::Nowhere);
+        }
+    }
+
+    /// Reads these rows at once, and then those that they lead to.
+    fn read_ahead(&mut self, mut next: BTreeMap<Vec<u8>, Lead<'_>>) -> dayfly_storage::Result<()> {
+        while !next.is_empty() {
+            let asked: Vec<&[u8]> = next.keys().map(Vec::as_slice).collect();
+            let found = self.view.get_many(&asked)?;
+            let mut behind = BTreeMap::new();
+            for ((key, lead), row) in next.into_iter().zip(found) {
+                match (lead, &row) {
+                    (Lead::Number, Some(number)) => {
+                        behind.insert(keys::item(record::read_number(number)?), Lead::Nowhere);
+                    }
+                    (Lead::Owner(spot), Some(id)) if **id != *spot.id => {
+                        let owner = spot.partition.item(id);
+                        behind.insert(owner.number().to_vec(), Lead::Number);
+                    }
+                    _ => {}
+                }
+                self.ahead.insert(key, row);
+            }
+            behind.retain(|key, _| !self.ahead.contains_key(key));
+            next = behind;
+        }
+        Ok(())
+    }
+
+    /// A row of the bucket as it was before the commit.
+    fn get(&self, key: &[u8]) -> dayfly_storage::Result<Option<Bytes>> {
+        self.ahead.get(key).map_or_else(|| self.view.get(key), |row| Ok(row.clone()))
     }
 
     /// Decisions hold for commits before this second, whatever they are.
@@ -110,7 +197,7 @@ impl<'v> Sight<'v> {
             Some(None) => return Ok(Met::Absent),
             None => {}
         }
-        let get = |key: &[u8]| self.view.get(key);
+        let get = |key: &[u8]| self.get(key);
         let liveness = self.liveness_in(&spot.partition).map_err(storage_failed)?;
         let seen = look(get, key, &spot.partition_key, &liveness).map_err(storage_failed)?;
         Ok(match seen {
@@ -125,7 +212,7 @@ impl<'v> Sight<'v> {
         let mut liveness = self.liveness.clone();
         if self.has_deleted {
             let key = Bytes::from(keys::deleted_partition(partition.bytes()));
-            let row = self.view.get(&key)?;
+            let row = self.get(&key)?;
             let deleted = row.map(|row| DeletedPartition::decode(&key, &row)).transpose()?;
             liveness = liveness.without(deleted.into_iter().collect());
         }
@@ -156,7 +243,7 @@ impl<'v> Sight<'v> {
     /// located. It is there, so it must not be told as missing.
     fn check_unmoved(&self, spot: &Spot, key: &ItemKey) -> Result<()> {
         let Some(docno) = spot.docno else { return Ok(()) };
-        let stored = self.view.get(&keys::item(docno)).map_err(storage_failed)?;
+        let stored = self.get(&keys::item(docno)).map_err(storage_failed)?;
         let record = stored.map(Record::decode).transpose().map_err(storage_failed)?;
         match record {
             Some(record) if spot.partition.item(record.id()) != *key => {
@@ -171,13 +258,13 @@ impl<'v> Sight<'v> {
         if let Some(known) = self.owners.get(unique) {
             return Ok(known.clone());
         }
-        let owner = self.view.get(unique).map_err(storage_failed)?;
+        let owner = self.get(unique).map_err(storage_failed)?;
         Ok(owner.map(|id| id.to_vec()))
     }
 
     /// What a stored item has in the index.
     pub(super) fn stored_index(&self, record: &Record) -> Result<Indexed> {
-        self.policies.of_stored(record, &|key| self.view.get(key)).map_err(storage_failed)
+        self.policies.of_stored(record, &|key| self.get(key)).map_err(storage_failed)
     }
 
     /// What an item has in the index.

@@ -6,9 +6,11 @@ use std::thread;
 use dayfly_model::{ErrorKind, Timestamp};
 use serde_json::json;
 
-use super::server::{Kind, Server, at, creation, partition_key, upsert};
+use super::patches;
+use super::server::{Kind, Server, at, creation, partition_key, text, upsert};
 use crate::operation::{
-    Condition, ContainerWishes, ItemAddress, Operation, Page, Part, QueryItems,
+    Act, BatchForm, BatchMode, Condition, ContainerWishes, Indexing, ItemAddress, Operation, Page,
+    Part, QueryItems, WriteBatch, WriteItem,
 };
 use crate::reply::Success;
 use crate::{Answer, keys, standing};
@@ -110,6 +112,49 @@ fn a_unit_of_the_purge_reads_many_rows_in_one_call() {
     assert_eq!(server.purge(), 200);
     let calls = server.reads.take().calls[&keys::bucket(1, 0)];
     assert!(calls < 20, "{calls} calls");
+    server.check();
+}
+
+/// Over items that are there, that expired and that were deleted with their partition, and
+/// over unique keys whose owners expired.
+#[test]
+fn a_batch_looks_at_many_items_in_one_call() {
+    let mut server = server(1);
+    let item = |id: usize, email: usize| json!({"id": id.to_string(), "pk": "x", "email": email});
+    for id in 0..20 {
+        server.create(item(id, 1000 + id)).unwrap();
+    }
+    let partition_key = Some(partition_key("x"));
+    let part = Part::of(partition_key.clone());
+    server.run(Operation::DeletePartition { at: at(), partition_key }).unwrap();
+    for id in 20..100 {
+        let mut item = item(id, id);
+        item["ttl"] = json!(if id < 40 { 5 } else { -1 });
+        server.create(item).unwrap();
+    }
+    server.clock(1010);
+    let act = |id: usize| match id {
+        // The first ones want the unique keys of items that expired.
+        0..40 => Act::Create(text(&item(id, (id + 20) % 40))),
+        40..60 => Act::Upsert(text(&item(id, id))),
+        60..80 => Act::Replace(id.to_string(), text(&item(id + 100, id))),
+        80..90 => patches::act(&id.to_string(), &json!([{"op": "incr", "path": "/n", "value": 1}])),
+        _ => Act::Delete(id.to_string()),
+    };
+    let step = |id| {
+        let (act, condition, indexing) = (act(id), Condition::default(), Indexing::default());
+        Ok(WriteItem { at: at(), act, partition_key: None, condition, minimal: false, indexing })
+    };
+    server.reads.take();
+    let steps = (0..100).map(step).collect();
+    let batch =
+        WriteBatch { at: at(), part, mode: BatchMode::Atomic, steps, form: BatchForm::Text };
+    let outcome = server.run(Operation::WriteBatch(batch)).unwrap();
+    let calls = server.reads.take().calls[&keys::bucket(1, 0)];
+    assert_eq!((outcome.status, outcome.item_count), (200, Some(100)));
+    // 32 of them at a time: their ids and unique keys, the items and the owners, their items.
+    // Which unique keys a patch wants is known when it is decided.
+    assert!(calls <= 10 + 10, "{calls} calls");
     server.check();
 }
 
