@@ -80,6 +80,24 @@ fn every_variable_of_the_emulators_is_in_the_docs() {
     }
 }
 
+/// What everybody has to know must not grow.
+#[test]
+fn the_glossary_has_fifty_words_and_names_files_that_are_there() {
+    let page = read("docs/glossary.md");
+    let words = page.lines().filter(|line| line.starts_with("- **")).count();
+    assert!((40..=50).contains(&words), "{words} words");
+    let is_file = |text: &&str| Path::new(text).extension().is_some_and(|end| end == "rs");
+    let files: Vec<&str> = page.split('`').filter(is_file).collect();
+    assert!(files.len() > 8, "{files:?}");
+    for file in files {
+        let is_in = |name: &&str| {
+            let within = file.strip_prefix(&format!("{name}/")).unwrap_or(file);
+            root().join("crates").join(name).join("src").join(within).is_file()
+        };
+        assert!(ONE_MEANING.iter().any(is_in) || root().join(file).is_file(), "no {file}");
+    }
+}
+
 #[test]
 fn every_setting_is_in_the_readme() {
     let readme = read("README.md");
@@ -89,6 +107,10 @@ fn every_setting_is_in_the_readme() {
         assert!(readme.contains(variable), "README.md does not mention {variable}");
     }
 }
+
+/// The crates in which a module names what it uses by its module, and not by what `lib.rs`
+/// has of it.
+const HIDES_NOTHING: [&str; 3] = ["sql", "engine", "dayfly"];
 
 /// The modules of a crate in the order of the page: each uses only those before it.
 #[test]
@@ -105,6 +127,10 @@ fn the_arrows_within_a_crate_go_one_way() {
         let place = |module: &str| order.iter().position(|known| known == module);
         for module in &modules {
             for used in used_by(&source, module) {
+                assert!(
+                    order.contains(&used) || !HIDES_NOTHING.contains(&name),
+                    "{name}: what `{module}` calls `crate::{used}` hides whose it is"
+                );
                 assert!(
                     place(&used) <= place(module) || !order.contains(&used),
                     "{name}: `{module}` uses `{used}`, which comes after it in ARCHITECTURE.md"
@@ -133,6 +159,24 @@ fn a_name_is_one_type_within_a_crate() {
         assert!(known.len() > 20, "{name} has {} types", known.len());
     }
     assert!(twice.is_empty(), "{twice:#?}");
+}
+
+#[test]
+fn what_is_known_in_memory_is_named_by_its_type() {
+    let page = read("ARCHITECTURE.md");
+    let (_, rows) = page.split_once("| what | where | true until |\n|---|---|---|\n").unwrap();
+    let rows = rows.lines().take_while(|line| line.starts_with('|'));
+    let places: Vec<&str> = rows.map(|row| row.split('|').nth(2).unwrap().trim()).collect();
+    assert!(places.len() > 15, "{places:?}");
+    for place in places {
+        let (name, named) = place.split_once(", ").unwrap();
+        let files = sources(root().join("crates").join(name).join("src"));
+        let known: Vec<String> =
+            files.iter().flat_map(|file| types(&fs::read_to_string(file).unwrap())).collect();
+        for named in named.split('`').skip(1).step_by(2) {
+            assert!(known.iter().any(|known| known == named), "{name} has no `{named}`");
+        }
+    }
 }
 
 /// The files of a folder and of those in it, but for tests.
@@ -251,6 +295,7 @@ fn what_is_said_in_one_place_is_said_nowhere_else() {
         ("every response leaves by one function", "api", "Response::new(", &["reply.rs"]),
         ("every response leaves by one function", "api", "Response::builder(", &[]),
         ("every response leaves by one function", "dayfly", "Response::new(", &[]),
+        ("every frame leaves by one function", "api", "Framed { head", &["direct/answer.rs"]),
         ("every response leaves by one function", "dayfly", "Response::builder(", &[]),
         ("what is tested is what is shipped", "engine", "cfg!(test)", &[]),
     ] {

@@ -208,6 +208,13 @@ impl Known {
         self.empty.range::<[u8], _>((Bound::Unbounded, Bound::Included(key))).next_back()
     }
 
+    /// Takes what a scan of this moment found.
+    ///
+    /// If nothing was published since its snapshot, what it found is so. Else something may
+    /// have been put there, and of writes that were compared before, nobody kept where they
+    /// were. But what was put into a stretch that was watched has cut it; so what is left of
+    /// those that were watched since before the snapshot is empty still, and only that is
+    /// learnt. The whole is watched from now on, so that the next scan of it is sure.
     fn found(&mut self, stretch: Stretch, here: Moment) {
         if here.generation >= self.compared {
             return self.learn(stretch, here);
