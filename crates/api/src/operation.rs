@@ -22,7 +22,6 @@ use crate::batch;
 use crate::options::{Opt, Options};
 use crate::route::Resource;
 
-
 /// How long a page is when the client leaves it to the server with -1.
 const PAGE_SERVERS_CHOICE: usize = 1000;
 
