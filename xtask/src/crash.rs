@@ -6,10 +6,11 @@
 //! compared with itself; then the server is started again, and every id is
 //! read: it has to be the last acknowledged version, or what the one request
 //! makes of it that had no answer yet. Some of the writes are transactional
-//! batches, and of such a request all is there or nothing. A consumer follows the
-//! change feed meanwhile, goes on from its last token after each kill, and has to
-//! have been told what was done, and nothing else. Once a run, the server is also
-//! killed while it starts.
+//! batches, and of such a request all is there or nothing; some are frames of
+//! direct mode, and items are read both ways. A consumer follows the change feed
+//! meanwhile, goes on from its last token after each kill, and has to have been
+//! told what was done, and nothing else. Once a run, the server is also killed
+//! while it starts.
 //!
 //! kill -9 leaves the system's page cache, so this shows what a crash of the
 //! process does, not what a power cut does.
@@ -18,6 +19,7 @@ mod batch;
 mod book;
 mod consumer;
 mod verify;
+mod ways;
 mod writer;
 
 use std::path::{Path, PathBuf};
@@ -31,12 +33,13 @@ use dayfly_engine::{Engine, EngineSettings};
 use dayfly_storage::{Local, LocalOptions, Store};
 use tempfile::TempDir;
 
+use crate::direct::trust;
 use crate::random::Random;
 use crate::server::{Server, dayfly};
-use crate::wire::Client;
 use crate::{Profile, Result, build, failed};
-use book::{Book, DATABASE, SHARED};
+use book::{Book, DATABASE, SHARED, Told};
 use consumer::Consumer;
+use ways::Ways;
 
 /// How many connections write at once.
 const WRITERS: u64 = 6;
@@ -77,19 +80,20 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         random: Random::new(seed),
         folder: fresh_folder()?,
         books: Vec::new(),
+        earlier: Told::NOTHING,
         consumer: Consumer::new(0),
-        acknowledged: 0,
-        batches: 0,
-        told: 0,
+        changes: 0,
     };
     let outcome = run.rounds(options.rounds);
     if let Err(violation) = outcome {
         let folder = run.folder.keep();
         return Err(format!("seed {seed}, folder {}: {violation}", folder.display()));
     }
+    let Told { writes, batches, framed } = run.told();
     println!(
-        "{} rounds, {} acknowledged writes, {} of them batches, 0 lost; {} changes told, each once",
-        options.rounds, run.acknowledged, run.batches, run.told
+        "{} rounds, {writes} acknowledged writes, {batches} of them batches and {framed} in \
+         frames, 0 lost; {} changes told, each once",
+        options.rounds, run.changes
     );
     Ok(())
 }
@@ -109,13 +113,12 @@ struct Run {
     folder: TempDir,
     /// What each writer knows.
     books: Vec<Book>,
+    /// What they were told in the folders before this one.
+    earlier: Told,
     /// Whoever follows the feed of the container that all of them share.
     consumer: Consumer,
-    acknowledged: u64,
-    /// So many of them were batches.
-    batches: u64,
     /// So many changes the consumers of all folders were told.
-    told: usize,
+    changes: usize,
 }
 
 impl Run {
@@ -150,6 +153,7 @@ impl Run {
             self.finish()?;
         }
         self.folder = fresh_folder()?;
+        self.earlier = self.told();
         self.books = (0..WRITERS).map(|writer| Book::new(writer, self.random.next())).collect();
         let server = Server::start(&self.program, &self.data())?;
         let mut client = server.connect()?;
@@ -165,7 +169,7 @@ impl Run {
     fn finish(&mut self) -> Result<()> {
         let server = self.start_and_verify()?;
         self.consumer.finish(&mut server.connect()?, &self.books)?;
-        self.told += self.consumer.told();
+        self.changes += self.consumer.told();
         server.stop()
     }
 
@@ -186,15 +190,16 @@ impl Run {
     fn with_each_book(
         &mut self,
         server: &Server,
-        work: impl Fn(&mut Book, &mut Client) -> Result<()> + Sync,
+        work: impl Fn(&mut Book, &mut Ways) -> Result<()> + Sync,
     ) -> Result<()> {
         let work = &work;
+        let config = trust(server)?;
         thread::scope(|scope| {
             let mut threads = Vec::new();
             for book in &mut self.books {
-                let mut client = server.connect()?;
+                let mut ways = Ways::open(server, &config)?;
                 threads.push(scope.spawn(move || {
-                    work(book, &mut client).map_err(|violation| format!("{book}: {violation}"))
+                    work(book, &mut ways).map_err(|violation| format!("{book}: {violation}"))
                 }));
             }
             threads.into_iter().try_for_each(join)
@@ -204,7 +209,8 @@ impl Run {
     /// Lets the writers write and the consumer read, and kills the server in the midst of it.
     /// Returns how many writes were acknowledged.
     fn load_and_kill(&mut self, mut server: Server, round: u32) -> Result<u64> {
-        let (before, batches_before) = self.told();
+        let before = self.told().writes;
+        let config = trust(&server)?;
         let mut wait = Duration::from_millis(5 + self.random.below(196));
         if round.is_multiple_of(LONG_ROUND_EVERY) {
             wait += LONG_ROUND;
@@ -212,9 +218,9 @@ impl Run {
         thread::scope(|scope| {
             let mut threads = Vec::new();
             for book in &mut self.books {
-                let mut client = server.connect()?;
+                let mut ways = Ways::open(&server, &config)?;
                 threads.push(scope.spawn(move || {
-                    writer::write(book, &mut client)
+                    writer::write(book, &mut ways)
                         .map_err(|violation| format!("{book}: {violation}"))
                 }));
             }
@@ -228,18 +234,12 @@ impl Run {
             server.kill()?;
             threads.into_iter().try_for_each(join)
         })?;
-        let (after, batches_after) = self.told();
-        self.acknowledged += after - before;
-        self.batches += batches_after - batches_before;
-        Ok(after - before)
+        Ok(self.told().writes - before)
     }
 
-    /// How many writes were acknowledged in this folder, and how many of them
-    /// were batches.
-    fn told(&self) -> (u64, u64) {
-        let writes = self.books.iter().map(|book| book.acknowledged).sum();
-        let batches = self.books.iter().map(|book| book.batches_acknowledged).sum();
-        (writes, batches)
+    /// What was acknowledged so far.
+    fn told(&self) -> Told {
+        self.books.iter().fold(self.earlier, |told, book| told.and(book.told))
     }
 
     /// Starts the server and kills it before it has started.

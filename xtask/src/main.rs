@@ -28,6 +28,7 @@
 mod bench;
 mod crash;
 mod deny;
+mod direct;
 mod fuzz;
 mod model;
 mod mutants;

@@ -22,7 +22,7 @@ const WELL_KNOWN_KEY: &str =
     "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==";
 
 /// Longer than any answer takes.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Signs requests with one date.
 #[derive(Clone)]
@@ -101,6 +101,8 @@ pub(crate) struct Answer {
     /// The header lines, as they came.
     pub(crate) head: String,
     pub(crate) body: Vec<u8>,
+    /// Whether it came as a frame, which tells no time.
+    pub(crate) framed: bool,
 }
 
 impl Client {
@@ -159,7 +161,7 @@ impl Client {
             }
         }
         let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
-        let mut answer = Answer { status, head, body: Vec::new() };
+        let mut answer = Answer { status, head, body: Vec::new(), framed: false };
         let length = answer.header("content-length").and_then(|length| length.parse().ok());
         answer.body.resize(length.unwrap_or(0), 0);
         self.stream.read_exact(&mut answer.body)?;

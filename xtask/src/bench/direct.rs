@@ -10,14 +10,10 @@ mod frames;
 
 use std::cell::Cell;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject as _;
-use rustls::{ClientConfig, RootCertStore};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
@@ -29,6 +25,7 @@ use super::item::{CONTAINER, Creates, DATABASE, ITEM_BYTES, Items, read_request}
 use super::load::{Done, Kept, Until};
 use super::report::{Bar, Report};
 use super::{Bench, median};
+use crate::direct::trust;
 use crate::random::Random;
 use crate::server::Server;
 use crate::wire::Signer;
@@ -72,19 +69,6 @@ pub(super) fn run(bench: &Bench) -> Result<Report> {
     let bar = Bar::AtMost(CONNECTION_KIB_BAR);
     report.judge("memory of an idle direct connection", connection, " KiB", bar);
     Ok(report)
-}
-
-/// Trusts the server's own certificate.
-fn trust(server: &Server) -> Result<Arc<ClientConfig>> {
-    let pem = server.connect()?.must("GET", "/_explorer/emulator.pem", &[], "")?.body;
-    let mut roots = RootCertStore::empty();
-    let certificate = CertificateDer::from_pem_slice(&pem).map_err(failed("the certificate"))?;
-    roots.add(certificate).map_err(failed("the certificate"))?;
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(failed("TLS"))?;
-    Ok(Arc::new(config.with_root_certificates(roots).with_no_client_auth()))
 }
 
 /// The resource id of the container, as text and as bytes.

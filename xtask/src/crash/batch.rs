@@ -8,8 +8,9 @@
 use serde_json::{Value, json};
 
 use super::book::{Book, Change, DATABASE, Doubt, ItemKey, SHARED};
-use super::writer::{expect, filler};
-use crate::wire::{Answer, Client, partition};
+use super::ways::Ways;
+use super::writer::{FRAME_ONCE_IN, expect, filler};
+use crate::wire::{Answer, partition};
 use crate::{Result, failed};
 
 /// A group is named by how many ids it has.
@@ -35,7 +36,7 @@ impl Batch {
         Batch { group, after }
     }
 
-    pub(crate) fn send(self, book: &mut Book, client: &mut Client) -> std::io::Result<Answer> {
+    pub(crate) fn send(self, book: &mut Book, ways: &mut Ways) -> std::io::Result<Answer> {
         let path = format!("/dbs/{DATABASE}/colls/{SHARED}/docs");
         let headers = [
             partition(&book.batch_partition()),
@@ -43,7 +44,8 @@ impl Batch {
             ("x-ms-cosmos-batch-atomic", "true".to_owned()),
         ];
         let steps: Vec<Value> = (0..self.group).map(|step| self.step(book, step)).collect();
-        client.ask("POST", &path, &headers, &Value::Array(steps).to_string())
+        let framed = book.random.once_in(FRAME_ONCE_IN);
+        ways.ask_by(framed, "POST", &path, &headers, &Value::Array(steps).to_string())
     }
 
     fn step(self, book: &mut Book, step: u64) -> Value {
@@ -81,8 +83,7 @@ impl Batch {
         if !complete || !steps.iter().all(as_expected) {
             return Err(format!("expected {} times {status} in it", self.group));
         }
-        book.acknowledged += 1;
-        book.batches_acknowledged += 1;
+        book.told.note(true, answer.framed);
         keep(book, self.group, self.after);
         Ok(())
     }
@@ -98,19 +99,19 @@ pub(crate) fn alive(book: &Book) -> Vec<(ItemKey, u64)> {
 }
 
 /// Reads every group of this writer back.
-pub(crate) fn verify(book: &mut Book, client: &mut Client) -> Result<()> {
+pub(crate) fn verify(book: &mut Book, ways: &mut Ways) -> Result<()> {
     for group in SMALLEST..=LARGEST {
         let marks: Result<Vec<Mark>> =
-            (0..group).map(|step| read(book, client, &id(group, step))).collect();
+            (0..group).map(|step| read(book, ways, &id(group, step))).collect();
         settle(book, group, &marks?)?;
     }
     Ok(())
 }
 
-fn read(book: &mut Book, client: &mut Client, id: &str) -> Result<Mark> {
+fn read(book: &mut Book, ways: &mut Ways, id: &str) -> Result<Mark> {
     let path = format!("/dbs/{DATABASE}/colls/{SHARED}/docs/{id}");
     let headers = [partition(&book.batch_partition())];
-    let answer = client.ask("GET", &path, &headers, "").map_err(failed("reading an item"))?;
+    let answer = ways.ask("GET", &path, &headers, "").map_err(failed("reading an item"))?;
     book.at(answer.now())?;
     match answer.status {
         200 => {

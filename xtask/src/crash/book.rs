@@ -45,9 +45,37 @@ pub(crate) struct Book {
     /// The request that has no answer yet, and the last time before it.
     pub(crate) doubt: Option<Doubt>,
     pub(crate) asked_at: u64,
-    pub(crate) acknowledged: u64,
+    pub(crate) told: Told,
+}
+
+/// How many writes were acknowledged.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Told {
+    pub(crate) writes: u64,
     /// So many of them were batches.
-    pub(crate) batches_acknowledged: u64,
+    pub(crate) batches: u64,
+    /// So many were frames of direct mode.
+    pub(crate) framed: u64,
+}
+
+impl Told {
+    pub(crate) const NOTHING: Told = Told { writes: 0, batches: 0, framed: 0 };
+
+    /// One more.
+    pub(crate) fn note(&mut self, is_batch: bool, is_framed: bool) {
+        self.writes += 1;
+        self.batches += u64::from(is_batch);
+        self.framed += u64::from(is_framed);
+    }
+
+    /// With those of another.
+    pub(crate) fn and(self, other: Told) -> Told {
+        Told {
+            writes: self.writes + other.writes,
+            batches: self.batches + other.batches,
+            framed: self.framed + other.framed,
+        }
+    }
 }
 
 /// A container, as far as this writer uses it.
@@ -139,8 +167,7 @@ impl Book {
             changes: BTreeMap::new(),
             doubt: None,
             asked_at: 0,
-            acknowledged: 0,
-            batches_acknowledged: 0,
+            told: Told::NOTHING,
         }
     }
 

@@ -427,6 +427,7 @@ mod tests {
             status: 200,
             head: format!("HTTP/1.1 200 OK\r\ndate: {date}\r\netag: \"9\"\r\n\r\n"),
             body: json!({ "Documents": entries }).to_string().into_bytes(),
+            framed: false,
         }
     }
 

@@ -7,24 +7,25 @@ use serde_json::Value;
 
 use super::batch;
 use super::book::{Book, Change, DATABASE, Default, Doubt, Draft, Life, SLOTS};
+use super::ways::Ways;
 use super::writer::stamps;
-use crate::wire::{Answer, Client, partition};
+use crate::wire::{Answer, partition};
 use crate::{Result, failed};
 
 const PLACES: [usize; 2] = [0, 1];
 
 /// Reads every container, every id and every group of this writer.
-pub(crate) fn everything(book: &mut Book, client: &mut Client) -> Result<()> {
+pub(crate) fn everything(book: &mut Book, ways: &mut Ways) -> Result<()> {
     for place in PLACES {
-        container(book, client, place)?;
+        container(book, ways, place)?;
         if !book.container(place).exists {
             continue;
         }
         for slot in 0..SLOTS {
-            item(book, client, place, slot)?;
+            item(book, ways, place, slot)?;
         }
     }
-    batch::verify(book, client)?;
+    batch::verify(book, ways)?;
     book.doubt = None;
     Ok(())
 }
@@ -32,7 +33,7 @@ pub(crate) fn everything(book: &mut Book, client: &mut Client) -> Result<()> {
 /// What a container looks like: its default, if it is there.
 type Shape = Option<Default>;
 
-fn container(book: &mut Book, client: &mut Client, place: usize) -> Result<()> {
+fn container(book: &mut Book, ways: &mut Ways, place: usize) -> Result<()> {
     let known = book.container(place);
     let path = format!("/dbs/{DATABASE}/colls/{}", known.name);
     let acknowledged: Shape = known.exists.then_some(known.default);
@@ -42,7 +43,7 @@ fn container(book: &mut Book, client: &mut Client, place: usize) -> Result<()> {
         Some(Doubt::Delete) if own => Some(None),
         _ => None,
     };
-    let answer = client.ask("GET", &path, &[], "").map_err(failed("reading a container"))?;
+    let answer = ways.ask("GET", &path, &[], "").map_err(failed("reading a container"))?;
     book.at(answer.now())?;
     let found: Shape = match answer.status {
         200 => Some(answer.json().get("defaultTtl").and_then(Value::as_i64)),
@@ -80,10 +81,10 @@ fn settle(book: &mut Book, place: usize, acknowledged: Shape, found: Shape) {
     }
 }
 
-fn item(book: &mut Book, client: &mut Client, place: usize, slot: u64) -> Result<()> {
+fn item(book: &mut Book, ways: &mut Ways, place: usize, slot: u64) -> Result<()> {
     let path = format!("/dbs/{DATABASE}/colls/{}/docs/i{slot}", book.container(place).name);
     let headers = [partition(&book.partition())];
-    let answer = client.ask("GET", &path, &headers, "").map_err(failed("reading an item"))?;
+    let answer = ways.ask("GET", &path, &headers, "").map_err(failed("reading an item"))?;
     let now = book.at(answer.now())?;
     let in_flight = InFlight::of(book, place, slot);
     let outcome = match answer.status {
@@ -94,7 +95,21 @@ fn item(book: &mut Book, client: &mut Client, place: usize, slot: u64) -> Result
     outcome.map_err(|violation| {
         let known = book.container(place).items.get(&slot);
         format!("{violation}: {path} was {known:?}, and reading it answered {}", answer.told())
-    })
+    })?;
+    // The same in a frame, unless it died meanwhile.
+    let framed = ways.ask_framed("GET", &path, &headers, "").map_err(failed("reading an item"))?;
+    let later = book.at(framed.now())?;
+    let is_same =
+        framed.status == answer.status && (framed.status == 404 || framed.body == answer.body);
+    let has_died = framed.status == 404 && book.container(place).life(slot, later) != Life::Alive;
+    if is_same || has_died {
+        return Ok(());
+    }
+    Err(format!(
+        "OTHER: reading {path} answered {}, and in a frame {}",
+        answer.told(),
+        framed.told()
+    ))
 }
 
 /// What the request without an answer does to an item.
@@ -196,7 +211,7 @@ mod tests {
 
     fn see(book: &mut Book, number: u64, etag: &str, now: u64) -> Result<()> {
         let body = format!("{{\"n\":{number},\"_ts\":100,\"_etag\":\"{etag}\"}}").into_bytes();
-        let answer = Answer { status: 200, head: String::new(), body };
+        let answer = Answer { status: 200, head: String::new(), body, framed: false };
         let in_flight = InFlight::of(book, 0, 3);
         found(book, 0, 3, in_flight, &answer, now)
     }

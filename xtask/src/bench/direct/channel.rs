@@ -6,15 +6,13 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection};
 
 use super::super::load::{Done, Until};
-use super::frames::{context, set_number, whole};
+use super::frames::{set_number, whole};
+use crate::direct::{context, secured};
+use crate::wire::PATIENCE;
 use crate::{Result, failed};
-
-/// Longer than any answer takes.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What is read with one call.
 const READ_BYTES: usize = 64 * 1024;
@@ -38,9 +36,7 @@ impl Channel {
         let stream = TcpStream::connect(address).map_err(failed("connecting"))?;
         let waits = stream.set_nodelay(true).and(stream.set_read_timeout(Some(PATIENCE)));
         waits.map_err(failed("setting up a connection"))?;
-        let name = ServerName::try_from("localhost").map_err(failed("a name"))?;
-        let mut tls =
-            ClientConnection::new(Arc::clone(config), name).map_err(failed("a TLS connection"))?;
+        let mut tls = secured(config)?;
         // As many requests as are on their way at once.
         tls.set_buffer_limit(None);
         let stream = BufReader::with_capacity(read_bytes, stream);

@@ -2,71 +2,12 @@
 //! have what .NET sends with each.
 
 use crate::Result;
+use crate::direct::{
+    CREATE, ITEM, READ, START_BYTES, Value, has_body, put, put_frame, read_number,
+};
 use crate::wire::Signer;
 
 use super::super::item::{CONTAINER, DATABASE, id, items_path, partition_key};
-
-const ITEM: u16 = 3;
-const CREATE: u16 = 1;
-const READ: u16 = 3;
-
-/// What stands in front of the tokens of every frame.
-const START_BYTES: usize = 24;
-
-/// A token of each kind that is needed.
-enum Value<'v> {
-    Byte(u8),
-    Number(u32),
-    Small(&'v str),
-    Text(&'v str),
-    Bytes(&'v [u8]),
-}
-
-fn put(tokens: &mut Vec<u8>, id: u16, value: Value<'_>) {
-    tokens.extend_from_slice(&id.to_le_bytes());
-    match value {
-        Value::Byte(value) => tokens.extend_from_slice(&[0x00, value]),
-        Value::Number(value) => {
-            tokens.push(0x02);
-            tokens.extend_from_slice(&value.to_le_bytes());
-        }
-        Value::Small(text) => {
-            tokens.extend_from_slice(&[0x07, u8::try_from(text.len()).unwrap_or(u8::MAX)]);
-            tokens.extend_from_slice(text.as_bytes());
-        }
-        Value::Text(text) => put_long(tokens, 0x08, text.as_bytes()),
-        Value::Bytes(bytes) => put_long(tokens, 0x0B, bytes),
-    }
-}
-
-fn put_long(tokens: &mut Vec<u8>, kind: u8, bytes: &[u8]) {
-    tokens.push(kind);
-    tokens.extend_from_slice(&u16::try_from(bytes.len()).unwrap_or(u16::MAX).to_le_bytes());
-    tokens.extend_from_slice(bytes);
-}
-
-/// The first frame of a connection.
-pub(super) fn context() -> Vec<u8> {
-    let mut tokens = Vec::new();
-    put(&mut tokens, 0x0000, Value::Number(1));
-    put(&mut tokens, 0x0001, Value::Small("2020-07-15"));
-    put(&mut tokens, 0x0002, Value::Small("dayfly-bench"));
-    let mut frame = Vec::new();
-    put_frame(&mut frame, [0, 0], &[&tokens]);
-    frame
-}
-
-/// A head of these tokens.
-fn put_frame(frame: &mut Vec<u8>, [kind, operation]: [u16; 2], tokens: &[&[u8]]) {
-    let length = START_BYTES + tokens.iter().map(|part| part.len()).sum::<usize>();
-    frame.extend_from_slice(&u32::try_from(length).unwrap_or(u32::MAX).to_le_bytes());
-    frame.extend_from_slice(&kind.to_le_bytes());
-    frame.extend_from_slice(&operation.to_le_bytes());
-    frame.extend_from_slice(b"activity of load");
-    for part in tokens {
-        frame.extend_from_slice(part);
-    }
-}
 
 /// The container of the items, as frames name it.
 pub(super) struct Place<'p> {
@@ -143,12 +84,6 @@ pub(super) fn set_number(frame: &mut [u8], number: u32) {
     }
 }
 
-/// Four bytes, as a length.
-fn read_number(bytes: &[u8], at: usize) -> Option<usize> {
-    let bytes = bytes.get(at..at + 4)?.try_into().ok()?;
-    usize::try_from(u32::from_le_bytes(bytes)).ok()
-}
-
 /// How long the answer in front is, if it is whole; an error if it is one. This is in the
 /// way of every answer, on the cores of the server.
 pub(super) fn whole(bytes: &[u8]) -> Result<Option<usize>> {
@@ -164,35 +99,6 @@ pub(super) fn whole(bytes: &[u8]) -> Result<Option<usize>> {
     let Some(body) = read_number(bytes, head) else { return Ok(None) };
     let end = head + 4 + body;
     Ok((bytes.len() >= end).then_some(end))
-}
-
-/// Whether a body follows these tokens; nearly always the first of them says so.
-fn has_body(mut tokens: &[u8]) -> bool {
-    while let [id_low, id_high, kind, rest @ ..] = tokens {
-        if [*id_low, *id_high, *kind] == [0, 0, 0] {
-            return rest.first() == Some(&1);
-        }
-        let Some(after) = value_bytes(*kind, rest).and_then(|bytes| rest.get(bytes..)) else {
-            return false;
-        };
-        tokens = after;
-    }
-    false
-}
-
-/// How long a value of this type is.
-fn value_bytes(kind: u8, rest: &[u8]) -> Option<usize> {
-    Some(match (kind, rest) {
-        (0x00, _) => 1,
-        (0x01, _) => 2,
-        (0x02 | 0x03 | 0x0D, _) => 4,
-        (0x04 | 0x05 | 0x0E, _) => 8,
-        (0x06, _) => 16,
-        (0x07 | 0x0A, [length, ..]) => 1 + usize::from(*length),
-        (0x08 | 0x0B, [low, high, ..]) => 2 + usize::from(u16::from_le_bytes([*low, *high])),
-        (0x09 | 0x0C, _) => 4 + read_number(rest, 0)?,
-        _ => return None,
-    })
 }
 
 #[cfg(test)]
