@@ -66,7 +66,10 @@ fn a_query_is_of_one_key() {
     });
     let ask = place.feed(QUERY).key("k7").body(&named.to_string());
     assert_eq!(pages(&mut channel, &ask).0, ["i27", "i47"]);
-    channel.ask(&place.query("SELECT nonsense FROM").key("k7")).is(400);
+    let nonsense = place.query("SELECT nonsense FROM");
+    let range = channel.ask(&ask).text(0x0021).to_owned();
+    channel.ask(&nonsense.clone().key("k7")).fails(400, 0).is_of_range(&range);
+    channel.ask(&nonsense.range("2")).fails(400, 0).is_of_range("2");
 }
 
 #[test]
