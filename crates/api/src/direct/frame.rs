@@ -63,7 +63,7 @@ pub fn head_bytes(first: [u8; 4]) -> Result<usize, Malformed> {
 pub(super) struct Head {
     pub(super) resource: u16,
     pub(super) operation: u16,
-    /// To be sent back as it came: SDKs differ in the order of its bytes.
+    /// To be sent back as it came.
     pub(super) activity: [u8; 16],
     pub(super) tokens: Tokens,
 }
