@@ -99,6 +99,7 @@ fn play(seed: u64) -> Outcome {
             ask_parts(&world, &mut random)?;
         } else {
             ask_while_moving(&mut world, &mut random)?;
+            list_while_moving(&mut world, &mut random)?;
         }
     }
     ask_distinct_while_moving(&mut world, &mut random)?;
@@ -317,12 +318,7 @@ fn ask_while_moving(world: &mut World, random: &mut Random) -> Outcome {
     };
     let request =
         Request::read(query.to_string().as_bytes()).map_err(|error| failed(error.to_string()))?;
-    let numbers = |world: &World| -> BTreeMap<Vec<u8>, u64> {
-        let alive = world.alive(side, &by_points).into_iter();
-        let place = |value: &Value| place(value.property(division::AT), value.property("id"));
-        alive.map(|(_, written)| (place(&written.value), written.number)).collect()
-    };
-    let before = numbers(world);
+    let before = numbers(world, side, &by_points);
     let expected = naive::answer(&request, &world.documents(side, &piece)).rows;
     let limit = 1 + usize::try_from(random.below(15)).unwrap().max(expected.len() / PAGES);
     let mut moved = false;
@@ -358,19 +354,77 @@ fn ask_while_moving(world: &mut World, random: &mut Random) -> Outcome {
             moved = true;
         }
     }
-    let after = numbers(world);
-    let stayed = |row: &&Value| {
-        let place = place(row.element(0), row.element(1));
-        before.contains_key(&place) && before.get(&place) == after.get(&place)
+    let after = numbers(world, side, &by_points);
+    let stayed = |row: &&Value| has_stayed(&before, &after, row.element(0), row.element(1));
+    compare_stayed(&expected, &rows, stayed).map_err(failed)
+}
+
+/// Lists a piece of a container page by page, and lets things happen between the pages.
+fn list_while_moving(world: &mut World, random: &mut Random) -> Outcome {
+    let mut piece = random.piece(&world.layout);
+    let by_points = world.layout.without_range(&piece);
+    let before = numbers(world, 0, &by_points);
+    let documents = world.documents(0, &piece).into_iter();
+    let expected: Vec<Value> = documents.map(|document| document.value).collect();
+    let limit = 1 + expected.len() / PAGES;
+    let (mut listed, mut continuation) = (Vec::new(), None);
+    for number in 0.. {
+        let (page, next) = world.list(0, &piece, limit, continuation)?;
+        listed.extend(page);
+        continuation = next;
+        if continuation.is_none() {
+            break;
+        }
+        for _ in 0..if number < MOVED_PAGES { random.below(6) } else { 0 } {
+            world.step(random);
+        }
+        if !world.layout.has_range(&piece) {
+            piece = by_points.clone();
+        }
+        // A page may begin behind an item that is gone, or written again.
+        if random.chance(30)
+            && let Some(item) = listed.last()
+        {
+            let [key, id] = [division::AT, "id"].map(|name| item.property(name).as_str().unwrap());
+            world.disturb(key, id, random);
+        }
+    }
+    let after = numbers(world, 0, &by_points);
+    let stayed = |item: &&Value| {
+        has_stayed(&before, &after, item.property(division::AT), item.property("id"))
     };
+    let failed = |why| format!("a list while items are written: {why}\n{by_points:?}");
+    compare_stayed(&expected, &listed, stayed).map_err(failed)
+}
+
+/// Which write made each item of a piece.
+fn numbers(world: &World, side: usize, piece: &Piece) -> BTreeMap<Vec<u8>, u64> {
+    let alive = world.alive(side, piece).into_iter();
+    let place = |value: &Value| place(value.property(division::AT), value.property("id"));
+    alive.map(|(_, written)| (place(&written.value), written.number)).collect()
+}
+
+/// Whether an item is the same before and after.
+fn has_stayed(
+    before: &BTreeMap<Vec<u8>, u64>,
+    after: &BTreeMap<Vec<u8>, u64>,
+    key: &Value,
+    id: &Value,
+) -> bool {
+    let place = place(key, id);
+    before.contains_key(&place) && before.get(&place) == after.get(&place)
+}
+
+/// What nobody touched came exactly once, in its order.
+fn compare_stayed(expected: &[Value], rows: &[Value], stayed: impl Fn(&&Value) -> bool) -> Outcome {
     let answer = Answer {
-        rows: expected.iter().filter(stayed).cloned().collect(),
+        rows: expected.iter().filter(&stayed).cloned().collect(),
         keys: Vec::new(),
         skip: 0,
         take: None,
     };
-    let rows: Vec<Value> = rows.iter().filter(stayed).cloned().collect();
-    compare(&answer, &rows).map_err(|why| failed(format!("of what stayed, {why}")))
+    let rows: Vec<Value> = rows.iter().filter(&stayed).cloned().collect();
+    compare(&answer, &rows).map_err(|why| format!("of what stayed, {why}"))
 }
 
 /// Asks for distinct rows page by page, and lets things happen between the pages. One

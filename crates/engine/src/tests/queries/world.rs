@@ -246,8 +246,21 @@ impl World {
                 number: self.writes,
                 value,
             };
+            self.check_place(side, &place, &written);
             self.items[side].insert(place.clone(), written);
         }
+    }
+
+    /// What is alive keeps its place in the order, and what is new comes last.
+    fn check_place(&self, side: usize, place: &Place, written: &Written) {
+        let (items, docno) = (&self.items[side], written.stands.docno);
+        if let Some(known) = items.get(place).filter(|known| self.is_alive(known)) {
+            assert_eq!(known.stands.docno, docno, "{place:?} was replaced");
+            return;
+        }
+        let beside = |other: &&Written| other.stands.slice == written.stands.slice;
+        let last = items.values().filter(beside).map(|other| other.stands.docno).max();
+        assert!(last < Some(docno), "{place:?} was made");
     }
 
     /// When an item that is written now dies.
