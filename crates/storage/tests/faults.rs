@@ -7,11 +7,13 @@ mod common;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 
+use bytes::Bytes;
 use common::{at, deletes, dump, get, put, puts, submit};
 use dayfly_storage::clock::{HandWall, Refused, Step};
+use dayfly_storage::tally::{Change, Count};
 use dayfly_storage::{
-    Backend, Batch, Bucket, Changes, Disk, Draft, Durability, Error, Loaded, Local, LocalOptions,
-    Memory, Plan, Result, Store, View, commit,
+    Backend, Batch, Bucket, Changes, Direction, Disk, Draft, Durability, Error, Loaded, Local,
+    LocalOptions, Memory, Plan, Result, Rows, Store, View, Visit, commit,
 };
 
 const HERE: Bucket = Bucket(1);
@@ -48,6 +50,45 @@ struct Faulty {
     /// Whether its reads wait for a network.
     is_far: bool,
     lease: Arc<AtomicU64>,
+    /// How many keys were read, one by one or in one call.
+    reads: Reads,
+}
+
+#[derive(Clone, Default)]
+struct Reads {
+    alone: Arc<AtomicU64>,
+    together: Arc<AtomicU64>,
+}
+
+impl Reads {
+    fn take(&self) -> (u64, u64) {
+        (self.alone.swap(0, SeqCst), self.together.swap(0, SeqCst))
+    }
+}
+
+/// The rows of a store in memory, which notes what is read.
+struct ReadRows(<Memory as Backend>::Rows, Reads);
+
+impl Rows for ReadRows {
+    fn get(&self, key: &[u8]) -> Result<Option<Bytes>> {
+        self.1.alone.fetch_add(1, SeqCst);
+        Rows::get(&self.0, key)
+    }
+
+    fn get_many(&self, keys: &[Vec<u8>]) -> Result<Vec<Option<Bytes>>> {
+        self.1.together.fetch_add(keys.len() as u64, SeqCst);
+        Rows::get_many(&self.0, keys)
+    }
+
+    fn scan(
+        &self,
+        start: &[u8],
+        end: &[u8],
+        direction: Direction,
+        visit: &mut Visit<'_>,
+    ) -> Result<()> {
+        Rows::scan(&self.0, start, end, direction, visit)
+    }
 }
 
 impl Faulty {
@@ -62,6 +103,7 @@ impl Faulty {
             keeps: false,
             is_far: false,
             lease: Arc::default(),
+            reads: Reads::default(),
         }
     }
 
@@ -75,7 +117,7 @@ fn broken() -> Error {
 }
 
 impl Backend for Faulty {
-    type Rows = <Memory as Backend>::Rows;
+    type Rows = ReadRows;
 
     fn name(&self) -> String {
         "a faulty store".to_owned()
@@ -86,7 +128,7 @@ impl Backend for Faulty {
     }
 
     fn rows(&self) -> Result<Self::Rows> {
-        self.memory.rows()
+        Ok(ReadRows(self.memory.rows()?, self.reads.clone()))
     }
 
     fn prepare(&self) -> Result<()> {
@@ -278,6 +320,40 @@ fn a_plan_is_told_of_its_commit_when_that_is_published_and_only_then() {
         store.publish_group();
         assert_eq!(alone.published.load(SeqCst), 1);
     }
+}
+
+/// A plan that counts in several rows, and reads nothing.
+struct Counting(u64);
+
+impl Plan for Counting {
+    type Done = ();
+    type Refusal = Error;
+
+    fn draft(&self, _: &View<'_>) -> Result<Draft<()>> {
+        let first = self.0;
+        Ok(Draft::new(move |_, batch: &mut Batch| {
+            let one = Change::More(Count { items: 1, bytes: 10 });
+            for row in first..first + 12 {
+                batch.add(format!("t{row:02}").into_bytes(), 3, one);
+            }
+        }))
+    }
+}
+
+#[test]
+fn rows_that_count_are_read_in_one_call_and_not_again() {
+    let faulty = Faulty::on(&Disk::default());
+    let store = open(&faulty);
+    faulty.reads.take();
+    for (first, read) in [(0, 12), (0, 0), (4, 4), (0, 0)] {
+        commit(&store, HERE, Counting(first)).wait().unwrap();
+        assert_eq!(faulty.reads.take(), (0, read), "from {first} on");
+    }
+    // What became of them is not known when a write failed.
+    faulty.next(Fault::Kept);
+    assert!(commit(&store, HERE, Counting(0)).wait().is_err());
+    commit(&store, HERE, Counting(0)).wait().unwrap();
+    assert_eq!(faulty.reads.take(), (0, 12));
 }
 
 #[test]

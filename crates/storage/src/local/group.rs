@@ -245,15 +245,18 @@ impl<R: Rows> Group<R> {
 }
 
 impl<R: Rows> Group<R> {
-    /// Reads the rows that `batch` counts in, as far as they are not known. Nothing is
-    /// counted before all of them are there.
+    /// Reads the rows that `batch` counts in, as far as they are not known, in one call.
+    /// Nothing is counted before all of them are there.
     fn load_tallies(&mut self, bucket: Bucket, batch: &Batch) -> Result<()> {
-        for (key, _) in &batch.additions {
-            let physical = physical(bucket, key);
-            if self.tallies.known.contains_key(&physical) {
-                continue;
-            }
-            let row = self.overlay.get_once(bucket, key)?;
+        let known = &self.tallies.known;
+        let keys = batch.additions.iter().map(|(key, _)| (physical(bucket, key), &key[..]));
+        let unknown = keys.filter(|(physical, _)| !known.contains_key(physical));
+        let (new, asked): (Vec<_>, Vec<_>) = unknown.collect();
+        if asked.is_empty() {
+            return Ok(());
+        }
+        let rows = self.overlay.get_many(bucket, &asked)?;
+        for (physical, row) in new.into_iter().zip(rows) {
             let tally = row.map(|row| Tally::decode(&row)).transpose()?.unwrap_or_default();
             self.tallies.known.insert(physical, Counted { tally, ..Counted::default() });
         }
