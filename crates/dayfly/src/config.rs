@@ -148,6 +148,11 @@ pub(crate) struct Config {
     #[arg(long, env = "DAYFLY_BURST", value_parser = BoolishValueParser::new())]
     pub(crate) burst: bool,
 
+    /// Offers nothing to anybody, as a serverless account: whoever asks for a throughput is
+    /// refused, and nothing is metered.
+    #[arg(long, env = "DAYFLY_SERVERLESS", value_parser = BoolishValueParser::new())]
+    pub(crate) serverless: bool,
+
     /// How many bytes of items may be alive in a container; a write that goes beyond is
     /// refused with 403/1014, and an item that expires makes room at once [default: no
     /// limit but the disk].
@@ -299,6 +304,7 @@ pub(crate) struct Checked {
     pub(crate) lenient_order_by: bool,
     pub(crate) throughput: Throughput,
     pub(crate) burst: bool,
+    pub(crate) serverless: bool,
     pub(crate) container_quota: Option<u64>,
     pub(crate) ttl_change_delay_seconds: u64,
     pub(crate) ttl_change_guard_percent: Option<f64>,
@@ -337,6 +343,7 @@ impl Config {
         let source = self.key_source(network);
         let keys = source.read()?;
         self.check_network(loopback)?;
+        self.check_throughput()?;
         self.tls_san.iter().try_for_each(|name| check_name("--tls-san", name))?;
         self.allow_host.iter().try_for_each(|name| check_name("--allow-host", name))?;
         let place = self.place()?;
@@ -359,6 +366,7 @@ impl Config {
             lenient_order_by: self.lenient_order_by,
             throughput: self.throughput.unwrap_or(Throughput::Measured),
             burst: self.burst,
+            serverless: self.serverless,
             container_quota: self.container_quota,
             ttl_change_delay_seconds: self.ttl_change_delay,
             ttl_change_guard_percent: self.ttl_change_guard,
@@ -450,6 +458,17 @@ impl Config {
             return Err("The admin API takes the key in a header, which must not cross a network \
                         in clear text: leave out --allow-clear-text or --admin-public."
                 .to_owned());
+        }
+        Ok(())
+    }
+
+    fn check_throughput(&self) -> Result<(), String> {
+        if self.serverless && (self.throughput == Some(Throughput::Enforced) || self.burst) {
+            return Err(
+                "With --serverless nothing has a throughput, so --throughput enforced and \
+                        --burst have no use: leave them out."
+                    .to_owned(),
+            );
         }
         Ok(())
     }

@@ -131,6 +131,7 @@ fn run(settings: &Checked) -> Result<(), String> {
             Throughput::Enforced => ThroughputMode::Enforced,
         },
         burst: settings.burst,
+        serverless: settings.serverless,
         container_quota: settings.container_quota,
         change_delay_seconds: settings.ttl_change_delay_seconds,
         change_guard_percent: settings.ttl_change_guard_percent,

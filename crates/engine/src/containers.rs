@@ -7,6 +7,7 @@
 //! the store is opened again.
 
 use dayfly_model::container::{self, ContainerDefinition};
+use dayfly_model::rid::DatabaseRid;
 use dayfly_model::throughput::Throughput;
 use dayfly_model::ttl::ContainerTtl;
 use dayfly_model::{Error, ErrorKind, Result, Timestamp};
@@ -27,6 +28,7 @@ use crate::offers::{self, Offer};
 use crate::operation::{Condition, ContainerScope, ContainerWishes, Page, Replacement, Showing};
 use crate::reply::{CHARGE_CHANGE_RU, CHARGE_LOOK_RU, Reply, Success, Usage, feed, storage_failed};
 use crate::scope::{Opened, check_intended};
+use crate::shared::Shared;
 use crate::{encryption_keys, history, keys, pages, splits, standing, statistics};
 
 /// What a container has when neither it nor its database says otherwise.
@@ -42,6 +44,7 @@ pub(crate) fn create(
 ) -> Reply {
     clerk.answer(|snapshot| {
         let owner = catalog::open_database(snapshot, database)?;
+        offers::check_container(clerk.settings(), throughput)?;
         let definition = container::parse(definition, clerk.strict())?;
         catalog::computed(&definition.computed)?;
         check_encryption(snapshot, &owner.value, &definition)?;
@@ -49,8 +52,10 @@ pub(crate) fn create(
         if catalog::read::<_, ContainerRecord>(snapshot, &name)?.is_some() {
             return Err(taken());
         }
-        let shared = offers::has_offer(snapshot, &owner.value.rid())?;
-        let throughput = throughput.or((!shared).then_some(THROUGHPUT_DEFAULT));
+        let serverless = clerk.settings().serverless;
+        let shared = !serverless && offers::has_offer(snapshot, &owner.value.rid())?;
+        let usual = (!shared && !serverless).then_some(THROUGHPUT_DEFAULT);
+        let throughput = throughput.or(usual);
         if let Some(throughput) = throughput.filter(|_| definition.partition_key.system_key) {
             splits::check_undivided(throughput)?;
         }
@@ -74,7 +79,8 @@ pub(crate) fn create(
         // Nobody else makes or removes containers meanwhile: there is one
         // clerk.
         clerk.install(record.buckets(), &Install::of(&record))?;
-        Ok(record_new(clerk, owner.value, record, throughput, showing))
+        let offered = Provision { throughput, shared: shared && throughput.is_none() };
+        Ok(record_new(clerk, owner.value, record, offered, showing))
     })
 }
 
@@ -94,11 +100,20 @@ fn check_encryption(
     definition.check_encryption()
 }
 
+/// What a new container is offered.
+#[derive(Clone, Copy)]
+struct Provision {
+    /// By itself.
+    throughput: Option<Throughput>,
+    /// Whether it has part in what its database is offered.
+    shared: bool,
+}
+
 fn record_new(
     clerk: &Clerk<'_>,
     database: Database,
     record: ContainerRecord,
-    throughput: Option<Throughput>,
+    Provision { throughput, shared }: Provision,
     showing: Showing,
 ) -> Reply {
     clerk.commit(CatalogPlan::grows(move |view: &View<'_>| {
@@ -116,7 +131,7 @@ fn record_new(
             numbers.write(batch);
             let mut reply = committed(&database, record, 201, stamp, showing);
             if let Ok(success) = &mut reply.outcome {
-                success.shares_throughput = throughput.is_none();
+                success.shares_throughput = shared;
             }
             reply
         }))
@@ -144,9 +159,9 @@ pub(crate) fn read(
     opened: &Opened,
     condition: &Condition,
     wishes: ContainerWishes,
-    index: &Index,
+    shared: &Shared,
 ) -> Reply {
-    match look(opened, condition, wishes, index) {
+    match look(opened, condition, wishes, shared) {
         Ok(success) => Reply::ok(success, opened.now(), CHARGE_LOOK_RU),
         Err(error) => opened.failed(error),
     }
@@ -157,7 +172,7 @@ fn look(
     opened: &Opened,
     condition: &Condition,
     wishes: ContainerWishes,
-    index: &Index,
+    shared: &Shared,
 ) -> Result<Success> {
     let (snapshot, container) = (&*opened.snapshot, &opened.container);
     let mut body = container.to_json(opened.now(), wishes.showing);
@@ -170,11 +185,13 @@ fn look(
     let mut success = success(container, 200, body);
     success.unless_known(condition);
     let live = standing::of(snapshot, container)?.live;
-    success.usage = Some(container.usage(live, opened.container_quota));
-    // It has an offer, its own or the usual one, unless it has part in its database's.
-    success.shares_throughput = !offers::has_offer(snapshot, &container.rid_text)?;
+    success.usage = Some(container.usage(live, shared.settings.container_quota));
+    let owner = DatabaseRid(container.record.database).encode();
+    success.shares_throughput = !shared.settings.serverless
+        && !offers::has_offer(snapshot, &container.rid_text)?
+        && offers::has_offer(snapshot, &owner)?;
     if wishes.quota {
-        success.index_progress = Some(progress(index, snapshot, container.buckets())?);
+        success.index_progress = Some(progress(&shared.index, snapshot, container.buckets())?);
     }
     Ok(success)
 }

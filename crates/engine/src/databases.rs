@@ -19,8 +19,9 @@ pub(crate) const CONTAINERS_MAX: usize = 100_000;
 
 /// Makes a database, with an offer if it has throughput of its own.
 pub(crate) fn create(clerk: &Clerk<'_>, id: &str, throughput: Option<Throughput>) -> Reply {
-    let id = id.to_owned();
+    let (id, settings) = (id.to_owned(), *clerk.settings());
     clerk.commit(CatalogPlan::grows(move |view: &View<'_>| {
+        offers::check_database(&settings, throughput)?;
         id::check_resource_id(&id)?;
         if catalog::read::<_, Database>(view, &keys::database(&id))?.is_some() {
             return Err(taken());

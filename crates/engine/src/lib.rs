@@ -232,7 +232,7 @@ impl Switchboard {
             Operation::ReadContainer { at, condition, wishes } => {
                 Answer::Ready(self.shared.enter(&at, ErrorKind::NotFound).map_or_else(
                     |reply| reply,
-                    |opened| containers::read(&opened, &condition, wishes, &self.shared.index),
+                    |opened| containers::read(&opened, &condition, wishes, &self.shared),
                 ))
             }
             Operation::ListContainers { database, page, showing } => {
@@ -317,8 +317,12 @@ impl Switchboard {
             Operation::FindConflict { at } => {
                 self.view(&at, |_| Err(catalog::not_found(ErrorKind::NotFound)))
             }
-            Operation::ListOffers { page } => self.look(|snapshot| offers::list(snapshot, &page)),
-            Operation::ReadOffer { offer } => self.look(|snapshot| offers::read(snapshot, &offer)),
+            Operation::ListOffers { page } => {
+                self.look_at_offers(|snapshot| offers::list(snapshot, &page))
+            }
+            Operation::ReadOffer { offer } => {
+                self.look_at_offers(|snapshot| offers::read(snapshot, &offer))
+            }
             Operation::SplitRanges { at, division } => {
                 self.change(move |clerk| splits::split(clerk, &at, &division))
             }
@@ -349,12 +353,14 @@ impl Switchboard {
             Operation::ReadThroughput { at, seconds } => {
                 self.view(&at, |opened| throughput::status(&self.shared, opened, seconds))
             }
-            Operation::SwitchThroughput { at, mode } => {
-                self.view(&at, |opened| throughput::switch(&self.shared, opened, mode))
-            }
-            Operation::ShareThroughput { at, shares } => {
-                self.view(&at, |opened| throughput::share(&self.shared, opened, shares))
-            }
+            Operation::SwitchThroughput { at, mode } => self.view(&at, |opened| {
+                offers::check_account(&self.shared.settings)?;
+                throughput::switch(&self.shared, opened, mode)
+            }),
+            Operation::ShareThroughput { at, shares } => self.view(&at, |opened| {
+                offers::check_account(&self.shared.settings)?;
+                throughput::share(&self.shared, opened, shares)
+            }),
 
             Operation::ReadClock => {
                 Answer::Ready(clock::reply(self.shared.store.clock().map_err(Refused::Storage)))
@@ -373,6 +379,14 @@ impl Switchboard {
 
     fn look(&self, read: impl FnOnce(&dyn Snapshot) -> Result<Reply>) -> Answer {
         Answer::Ready(self.shared.answer(read))
+    }
+
+    /// Answers about offers, if there are any in this account.
+    fn look_at_offers(&self, read: impl FnOnce(&dyn Snapshot) -> Result<Reply>) -> Answer {
+        self.look(|snapshot| {
+            offers::check_account(&self.shared.settings)?;
+            read(snapshot)
+        })
     }
 
     /// Answers from one look at a container.

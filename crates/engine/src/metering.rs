@@ -91,6 +91,8 @@ pub(crate) type SharedPurse = Arc<Mutex<Purse>>;
 pub(crate) struct Metering {
     mode: ThroughputMode,
     burst: bool,
+    /// Whether nothing is offered to anybody.
+    serverless: bool,
     opened_ms: u64,
     offers: quick_cache::sync::Cache<u32, KnownOffer>,
     /// The catalog's commit since which no offer was changed, and no range divided.
@@ -109,6 +111,7 @@ impl Metering {
         Metering {
             mode: settings.throughput,
             burst: settings.burst,
+            serverless: settings.serverless,
             opened_ms,
             offers: quick_cache::sync::Cache::new(KNOWN_MAX),
             changed: AtomicU64::new(0),
@@ -155,6 +158,9 @@ impl Metering {
         snapshot: &dyn Snapshot,
         record: &ContainerRecord,
     ) -> Result<Option<Arc<Offered>>> {
+        if self.serverless {
+            return Ok(None);
+        }
         if let Some(known) = self.known(record.number) {
             return Ok(known.offered);
         }
@@ -230,6 +236,9 @@ impl Metering {
         store: &dyn Store,
         container: u32,
     ) -> Result<Option<SharedPurse>> {
+        if self.serverless {
+            return Ok(None);
+        }
         let snapshot = store.snapshot().map_err(storage_failed)?;
         let offered = match self.known(container) {
             Some(known) => known.offered,

@@ -13,12 +13,56 @@ use crate::clerk::{CatalogPlan, Clerk};
 use crate::condition::check_match;
 use crate::operation::{OfferReplacement, Page};
 use crate::reply::{CHARGE_CHANGE_RU, CHARGE_LOOK_RU, Reply, Success, feed, storage_failed};
+use crate::settings::EngineSettings;
 use crate::{keys, pages, splits, standing, version};
 
 /// Where the most that was ever given stands in the content.
 const EVER: &str = "/offerMinimumThroughputParameters/maxThroughputEverProvisioned";
 
 const GIGABYTE: u64 = 1 << 30;
+
+/// What a serverless account says of offers.
+const NO_OFFERS: &str = "Reading or replacing offers is not supported for serverless accounts.";
+
+/// What it says to whoever makes a container with a throughput.
+const NO_CONTAINER_OFFER: &str = "Setting offer throughput or autopilot on container is not \
+                                  supported for serverless accounts.";
+
+/// And to whoever makes a database with one.
+const NO_DATABASE_OFFER: &str =
+    "Shared throughput database creation is not supported for serverless accounts.";
+
+/// Offers can be looked at and changed, unless the account has none.
+pub(crate) fn check_account(settings: &EngineSettings) -> Result<()> {
+    if settings.serverless { Err(Error::bad_request(NO_OFFERS)) } else { Ok(()) }
+}
+
+/// A container may be given a throughput.
+pub(crate) fn check_container(
+    settings: &EngineSettings,
+    throughput: Option<Throughput>,
+) -> Result<()> {
+    check_given(settings, throughput, NO_CONTAINER_OFFER)
+}
+
+/// A database may be given a throughput.
+pub(crate) fn check_database(
+    settings: &EngineSettings,
+    throughput: Option<Throughput>,
+) -> Result<()> {
+    check_given(settings, throughput, NO_DATABASE_OFFER)
+}
+
+fn check_given(
+    settings: &EngineSettings,
+    throughput: Option<Throughput>,
+    refusal: &str,
+) -> Result<()> {
+    match throughput {
+        Some(_) if settings.serverless => Err(Error::bad_request(refusal)),
+        _ => Ok(()),
+    }
+}
 
 /// An offer, as it is stored.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -158,6 +202,7 @@ fn shown(offer: &Offer, load: OfferLoad, now: Timestamp, charge_ru: f64) -> Repl
 /// that it needs: there is nothing to be moved for it.
 pub(crate) fn replace(clerk: &Clerk<'_>, replacement: OfferReplacement) -> Reply {
     let (load, body, rid) = match clerk.look(|snapshot| {
+        check_account(clerk.settings())?;
         let rid = find(snapshot, &replacement.offer)?.resource_rid;
         Ok((load_of(snapshot, &rid)?, read_body(&replacement.body)?, rid))
     }) {

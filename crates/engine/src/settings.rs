@@ -59,6 +59,8 @@ pub struct EngineSettings {
     pub throughput: ThroughputMode,
     /// Whether throughput that nobody used may be spent later.
     pub burst: bool,
+    /// Whether nothing is offered to anybody, as in a serverless account.
+    pub serverless: bool,
 }
 
 impl Default for EngineSettings {
@@ -77,6 +79,7 @@ impl Default for EngineSettings {
             resettable: false,
             throughput: ThroughputMode::Measured,
             burst: false,
+            serverless: false,
         }
     }
 }

@@ -54,6 +54,7 @@ pub(crate) fn script(path: &Path, engine: Engine) -> Result<(), String> {
                 mode.engine.query_steps = QuerySteps { page, whole, ..QuerySteps::USUAL };
             }
             Act::NoTestClock => mode.no_test_clock = true,
+            Act::Serverless => mode.engine.serverless = true,
             Act::ContainerQuota(bytes) => mode.engine.container_quota = Some(bytes),
             _ => {}
         }
@@ -98,6 +99,7 @@ impl Player {
             | Act::ChangeDelay(_)
             | Act::ChangeGuard(_)
             | Act::QuerySteps { .. }
+            | Act::Serverless
             | Act::ContainerQuota(_)
             | Act::NoTestClock => {}
             Act::Clock(second) => self.server.clock(*second),

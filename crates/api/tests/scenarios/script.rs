@@ -15,6 +15,7 @@ pub(crate) enum Act {
     ChangeDelay(u64),
     ChangeGuard(f64),
     NoTestClock,
+    Serverless,
     ContainerQuota(u64),
     Clock(u64),
     Pass(u64),
@@ -76,6 +77,7 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Step>, String> {
                 Act::QuerySteps { page: number(line, page)?, whole: number(line, whole)? }
             }
             ["no-test-clock"] => Act::NoTestClock,
+            ["serverless"] => Act::Serverless,
             ["container-quota", bytes] => Act::ContainerQuota(number(line, bytes)?),
             ["clock", second] => Act::Clock(number(line, second)?),
             ["pass", seconds] => Act::Pass(number(line, seconds)?),

@@ -167,6 +167,8 @@ fn what_makes_no_sense_is_refused_in_one_sentence() {
         ("--tls-cert x", "A certificate and its private key go together"),
         ("--tls-key x", "A certificate and its private key go together"),
         ("--tls-cert x --tls-key y --tls-san z", "With --tls-cert no certificate is generated"),
+        ("--serverless --throughput enforced", "With --serverless nothing has a throughput"),
+        ("--serverless --burst", "With --serverless nothing has a throughput"),
         ("--memory --data x", "With --memory nothing is kept"),
         ("--memory --cache 64", "With --memory everything is in memory"),
         ("--memory --durability sync", "With --memory nothing survives"),
@@ -199,13 +201,14 @@ fn settings_mean_what_they_say() {
     let checked = check(&format!(
         "--key {OWN} --read-only-key {OTHER} --tls-san a,*.b.example --tls-san 10.0.0.5 \
          --durability relaxed --data d --ttl-change-delay 2592000 --ttl-change-guard 12.5 \
-         --lenient-order-by --cache 64 --container-quota 21474836480"
+         --lenient-order-by --cache 64 --container-quota 21474836480 --serverless"
     ))
     .unwrap();
     assert_eq!(checked.ttl_change_delay_seconds, 30 * 24 * 60 * 60);
     assert_eq!(checked.ttl_change_guard_percent, Some(12.5));
     assert!(checked.lenient_order_by);
     assert_eq!(checked.container_quota, Some(20 << 30));
+    assert!(checked.serverless);
     assert!(checked.own_key);
     assert_eq!(checked.keys.primary, OWN);
     assert_eq!(checked.keys.read_only.as_deref(), Some(OTHER));
@@ -224,6 +227,7 @@ fn nothing_set_is_a_local_server() {
     assert!(!checked.own_key);
     assert!(!checked.lenient_order_by);
     assert_eq!(checked.container_quota, None);
+    assert!(!checked.serverless);
     assert_eq!(checked.ttl_change_delay_seconds, 0);
     assert_eq!(checked.ttl_change_guard_percent, None);
     assert_eq!(checked.durability, Durability::Sync);

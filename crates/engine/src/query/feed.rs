@@ -39,7 +39,10 @@ pub(crate) fn feed(shared: &Shared, asked: &QueryFeed, steps: &Steps<'_>) -> Rep
                 };
                 (container.rid_text.to_string(), Some(container.place(None, None)), name, resources)
             }
-            Feed::Offers => (String::new(), None, "Offers", offers::all(snapshot)?),
+            Feed::Offers => {
+                offers::check_account(&shared.settings)?;
+                (String::new(), None, "Offers", offers::all(snapshot)?)
+            }
         };
         let page = page(asked, &resources, catalog::now(snapshot), steps)?;
         let (rows, count, continuation) = page;
