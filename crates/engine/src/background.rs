@@ -7,7 +7,8 @@ use dayfly_model::charge::Charge;
 use dayfly_storage::Bucket;
 
 use crate::index::rebuild::{self, Moved, RebuildMeans, Size};
-use crate::purge::{self, PERIOD, Pace, Purge};
+use crate::metering::Chore;
+use crate::purge::{self, Means, PERIOD, Pace, Purge};
 use crate::recovery;
 use crate::shared::Shared;
 
@@ -51,12 +52,22 @@ struct LeftOver<'a> {
     pace: Pace,
 }
 
+impl LeftOver<'_> {
+    fn means(&self, bucket: Bucket) -> Means {
+        self.purge.means(bucket, self.pace, Chore::Rebuild)
+    }
+}
+
 impl RebuildMeans for LeftOver<'_> {
     fn items(&self, bucket: Bucket) -> usize {
-        self.purge.means(bucket, self.pace).items(Charge::MISS.into())
+        self.means(bucket).items(Charge::MISS.into())
     }
 
     fn spent(&self, bucket: Bucket, charge: Charge) {
-        self.purge.means(bucket, self.pace).spend(self.shared, charge.into());
+        self.means(bucket).spend(self.shared, charge.into(), false);
+    }
+
+    fn idle(&self, bucket: Bucket) {
+        self.means(bucket).rest(self.shared);
     }
 }

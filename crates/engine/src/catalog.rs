@@ -130,12 +130,13 @@ impl ContainerRecord {
     }
 
     /// Takes the container out of the catalog, and notes its buckets for the
-    /// purge.
-    pub(crate) fn condemn(&self, key: &[u8], batch: &mut Batch) {
+    /// purge, which lives on what its database shares if that did.
+    pub(crate) fn condemn(&self, key: &[u8], shares: bool, batch: &mut Batch) {
         batch.delete(key.to_vec());
         batch.delete(keys::container_name(self.database, self.number));
         for bucket in self.buckets() {
-            batch.put(keys::condemned(bucket), "");
+            let payer = self.database.to_be_bytes();
+            batch.put(keys::condemned(bucket), if shares { payer.to_vec() } else { Vec::new() });
         }
     }
 

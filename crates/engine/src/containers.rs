@@ -466,13 +466,14 @@ pub(crate) fn delete(clerk: &Clerk<'_>, at: &ContainerScope, condition: &Conditi
         let (owner, record, container) = open(snapshot, at)?;
         check_match(condition, &container.etag())?;
         let gone = offers::rows_of(snapshot, &record.rid())?;
+        let shares = gone.is_empty() && offers::has_offer(snapshot, &owner.value.rid())?;
         let key = keys::container(record.database, &container.definition().id);
         let buckets: Vec<_> = record.buckets().collect();
         clerk.begin();
         let reply = clerk.commit(CatalogPlan::frees(move |_: &View<'_>| {
             let (record, key, gone) = (record.clone(), key.clone(), gone.clone());
             Ok(Draft::new(move |stamp: Stamp, batch: &mut Batch| {
-                record.condemn(&key, batch);
+                record.condemn(&key, shares, batch);
                 for row in gone {
                     batch.delete(row);
                 }

@@ -137,7 +137,7 @@ pub(crate) fn delete(clerk: &Clerk<'_>, segment: &str, condition: Condition) -> 
         }
         Ok(Draft::new(move |stamp: Stamp, batch: &mut Batch| {
             for (key, record) in &containers {
-                record.condemn(key, batch);
+                record.condemn(key, false, batch);
             }
             for key in gone {
                 batch.delete(key);

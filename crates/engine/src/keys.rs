@@ -12,7 +12,8 @@
 //!   o <offer:4>                       an offer
 //!   O <rid of the resource>           the number of its offer
 //!   n                                 the last numbers given out
-//!   x <bucket:8>                      a bucket of a deleted container, to be cleared
+//!   x <bucket:8>                      a bucket of a deleted container, to be cleared; and the
+//!                                     number of the database whose throughput it shared
 //!
 //! bucket 1: the start-up probe
 //!   p                                 the time of the last probe

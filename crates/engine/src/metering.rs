@@ -31,7 +31,7 @@ use serde_json::Value;
 
 pub use self::ledger::HOUR;
 pub(crate) use self::ledger::{Ledger, LedgerSecond};
-pub(crate) use self::purse::{Purse, Spent};
+pub(crate) use self::purse::{Chore, Purse, Spent};
 use crate::catalog::{self, CatalogView, Container, ContainerRecord};
 use crate::keys::{self, CATALOG};
 use crate::locks::lock;
@@ -39,6 +39,9 @@ use crate::operation::Part;
 use crate::parts;
 use crate::reply::storage_failed;
 use crate::settings::{EngineSettings, ThroughputMode};
+
+/// What is shared has one meter, under this number.
+const SHARED_RANGE: u32 = 0;
 
 /// Of how many containers it is known what they are offered.
 const KNOWN_MAX: usize = 10_000;
@@ -250,6 +253,22 @@ impl Metering {
         Ok(offered.map(|offered| self.purse(&offered, store.milliseconds())))
     }
 
+    /// The purse of what a database shares, if it shares anything.
+    pub(crate) fn purse_of_database(
+        &self,
+        store: &dyn Store,
+        snapshot: &dyn Snapshot,
+        database: DatabaseRid,
+    ) -> Result<Option<SharedPurse>> {
+        if self.serverless {
+            return Ok(None);
+        }
+        let offer = offer_content(snapshot, &database.encode())?;
+        let offered = offer
+            .and_then(|offer| Offered::by(Payer::Database(database), &offer, vec![SHARED_RANGE]));
+        Ok(offered.map(|offered| self.purse(&Arc::new(offered), store.milliseconds())))
+    }
+
     /// A container by its number.
     pub(crate) fn record(
         &self,
@@ -303,18 +322,25 @@ fn read_offer(snapshot: &dyn Snapshot, record: &ContainerRecord) -> Result<Optio
             (Payer::Container(rid), offer, ranges)
         }
         None => match offer_content(snapshot, &owner.encode())? {
-            Some(offer) => (Payer::Database(owner), offer, vec![0]),
+            Some(offer) => (Payer::Database(owner), offer, vec![SHARED_RANGE]),
             None => return Ok(None),
         },
     };
-    let throughput = Throughput::of_content(&offer.content);
-    Ok(throughput.map(|throughput| Offered {
-        payer,
-        max: throughput.max(),
-        scales: matches!(throughput, Throughput::Autoscale { .. }),
-        since_ms: offer.ts.saturating_mul(1000),
-        ranges,
-    }))
+    Ok(Offered::by(payer, &offer, ranges))
+}
+
+impl Offered {
+    /// What an offer says, for whom it is and for which ranges.
+    fn by(payer: Payer, offer: &OfferContent, ranges: Vec<u32>) -> Option<Offered> {
+        let throughput = Throughput::of_content(&offer.content)?;
+        Some(Offered {
+            payer,
+            max: throughput.max(),
+            scales: matches!(throughput, Throughput::Autoscale { .. }),
+            since_ms: offer.ts.saturating_mul(1000),
+            ranges,
+        })
+    }
 }
 
 fn offer_content(snapshot: &dyn Snapshot, rid: &str) -> Result<Option<OfferContent>> {

@@ -46,13 +46,14 @@ use self::counters::Counters;
 pub use self::counters::{LAG_SECONDS, Lag, PurgeFigures};
 pub(crate) use self::due::passed;
 use self::due::{Look, LookBounds};
-use self::means::Means;
+pub(crate) use self::means::Means;
 use self::pacer::{ByUsers, Load, Meter, Pacer, awaited};
 pub(crate) use self::pacer::{PERIOD, Pace};
 use self::unit::Cursor;
 use crate::deadlines::After;
 use crate::index::Runs;
 use crate::locks::lock;
+use crate::metering::Chore;
 use crate::reply::{Reply, Success, stopped, storage_failed};
 use crate::shared::Shared;
 use crate::{figures, keys};
@@ -197,8 +198,8 @@ impl Purge {
     }
 
     /// What may be spent now in a bucket. Who makes room on a full disk does not ask.
-    pub(crate) fn means(&self, bucket: Bucket, pace: Pace) -> Means {
-        let means = Means::of(&self.shared, bucket);
+    pub(crate) fn means(&self, bucket: Bucket, pace: Pace, chore: Chore) -> Means {
+        let means = Means::of(&self.shared, bucket, chore);
         if pace == Pace::FULL { means.unlimited() } else { means }
     }
 
@@ -252,7 +253,7 @@ fn bury_in_turn(purge: &Purge, bucket: Bucket, pace: Pace, now: Second) {
         // Resuming looks at it again.
         return purge.shared.deadlines.settle(bucket, After::Next(None));
     }
-    let means = purge.means(bucket, pace);
+    let means = purge.means(bucket, pace, Chore::Purge);
     if !means.is_there() {
         let next = After::Next(Some(now.saturating_add(1)));
         return purge.shared.deadlines.settle(bucket, next);
@@ -299,7 +300,8 @@ fn clear_in_turn(purge: &Purge, pace: Pace) -> bool {
 /// One look at a bucket, and one unit if something is due; and one at its log.
 fn step(purge: &Purge, bucket: Bucket, pace: Pace, means: &Means) -> dayfly_storage::Result<After> {
     let _unit = lock(&purge.unit);
-    let bounds = LookBounds { charge_max: means.most(), ..LookBounds::default() };
+    let (charge_max, sweep_max) = (means.most(), means.sweep_most());
+    let bounds = LookBounds { charge_max, sweep_max, ..LookBounds::default() };
     let look =
         due::look(&*purge.shared.store.snapshot()?, bucket, pace, bounds, &purge.shared.index);
     let (after, _) = commit(purge, bucket, (look?, means), |_| Ok(None))?;
@@ -318,7 +320,7 @@ struct Steps<'a> {
 
 impl<'a> Steps<'a> {
     fn new(purge: &'a Purge, bucket: Bucket, until: Timestamp) -> Steps<'a> {
-        let means = Means::of(&purge.shared, bucket).unlimited();
+        let means = Means::of(&purge.shared, bucket, Chore::Purge).unlimited();
         Steps { purge, bucket, until, ahead: None, means }
     }
 
@@ -326,7 +328,7 @@ impl<'a> Steps<'a> {
         let Steps { purge, bucket, until, .. } = *self;
         let _unit = lock(&purge.unit);
         let look = |behind| {
-            let bounds = LookBounds { behind, until: Some(until), charge_max: None };
+            let bounds = LookBounds { behind, until: Some(until), ..LookBounds::default() };
             due::look(&*purge.shared.store.snapshot()?, bucket, pace, bounds, &purge.shared.index)
         };
         let now = self.ahead.take().map_or_else(|| look(None), Ok)?;
@@ -350,14 +352,14 @@ fn commit(
         Look::Nothing(next) => return Ok((After::Next(next), None)),
         Look::Due { unit, more, next } => (unit, more, next),
     };
-    let end = unit.end();
+    let (end, sweeps) = (unit.end(), unit.sweeps());
     let snapshot = purge.shared.store.snapshot()?;
     let ticket = commit_on(&*purge.shared.store, &*snapshot, bucket, unit);
     drop(snapshot);
     let ahead = end.filter(|_| more).map_or(Ok(None), meanwhile);
     let buried = ticket.wait()?;
     purge.counted();
-    means.spend(&purge.shared, buried.charge);
+    means.spend(&purge.shared, buried.charge, sweeps);
     if let Some(container) = keys::container_of(bucket) {
         purge.counters.buried(container, &buried);
     }

@@ -64,7 +64,7 @@ fn shown(
     opened: &Opened,
     (now_ms, seconds): (u64, u64),
 ) -> Value {
-    let (now, left_over) = (now_ms / 1000, purse.left_over(now_ms, false));
+    let (now, left_over) = (now_ms / 1000, purse.left_over(now_ms));
     let Offered { payer, max, scales, .. } = *purse.offered();
     let owner = match payer {
         Payer::Container(_) => "container",

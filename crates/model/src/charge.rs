@@ -273,6 +273,11 @@ pub fn of_delete(bytes: usize, terms: usize) -> Charge {
     Charge { hundredths: removed.hundredths, removed, ..Charge::NOTHING }.with_terms(terms)
 }
 
+/// What index terms cost that go.
+pub fn of_terms(terms: usize) -> Charge {
+    Charge::NOTHING.with_terms(terms)
+}
+
 /// Replacing an item of one size by one of another; `terms` are those that
 /// come or go.
 pub fn of_replace(old_bytes: usize, new_bytes: usize, terms: usize) -> Charge {

@@ -97,6 +97,9 @@ pub(crate) trait RebuildMeans {
 
     /// It went through some, which would cost so much to read.
     fn spent(&self, bucket: Bucket, charge: Charge);
+
+    /// There is nothing to rebuild in it.
+    fn idle(&self, bucket: Bucket);
 }
 
 /// One turn of the background: at most one unit. A bucket whose unit fails goes
@@ -127,7 +130,8 @@ pub(crate) fn turn(
         }
         match moved {
             // Another change came first; the next look begins with that.
-            Ok(Step::Nothing) | Err(Error::Retry) => {}
+            Ok(Step::Nothing) => budget.idle(bucket),
+            Err(Error::Retry) => {}
             Ok(Step::Committed(charge)) => {
                 budget.spent(bucket, charge);
                 return Ok(Moved::Committed);

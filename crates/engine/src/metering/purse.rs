@@ -1,5 +1,6 @@
 //! The meters of one offer, and what the background may spend of what they leave over.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -16,6 +17,21 @@ const FORCED_PERCENT: u8 = 5;
 
 /// What deletes of whole partitions get at most, in percent of the rate.
 const SWEEP_PERCENT: u8 = 10;
+
+/// Whoever waits for a turn and does not ask for so long has given it up.
+const PATIENCE_MS: u64 = 5_000;
+
+/// What the background does with what is left over. Each has one unit of its work in turn, so
+/// that none of them takes all there is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Chore {
+    /// To remove what has expired, and what was deleted with its partition.
+    Purge,
+    /// To rebuild an index.
+    Rebuild,
+    /// To clear what deleted containers left.
+    Clear,
+}
 
 /// Sums since a purse was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,6 +60,8 @@ pub(crate) struct Purse {
     allowance: Units,
     /// What deletes of whole partitions have spent of their part.
     swept: Units,
+    /// Who wants to spend some, in the order of their turns, and when they said so last.
+    line: VecDeque<(Chore, u64)>,
     /// Whether the background gets a little also from what users need.
     is_forced: bool,
     spent: Spent,
@@ -68,6 +86,7 @@ impl Purse {
             mode: None,
             allowance: Units::ZERO,
             swept: Units::ZERO,
+            line: VecDeque::new(),
             is_forced: false,
             spent: Spent::default(),
             ledger,
@@ -214,14 +233,33 @@ impl Purse {
         }
     }
 
-    /// What the background may spend now; a delete of whole partitions has a part of it.
-    pub(crate) fn left_over(&mut self, now_ms: u64, sweeps: bool) -> Units {
+    /// What the background may spend now.
+    pub(crate) fn left_over(&mut self, now_ms: u64) -> Units {
         self.pass(now_ms);
-        if !sweeps {
-            return self.allowance;
+        self.allowance
+    }
+
+    /// What a chore may spend now: nothing, while it is the turn of another one. It stands in
+    /// line from now on, until it has spent some or leaves.
+    pub(crate) fn ask(&mut self, now_ms: u64, chore: Chore) -> Units {
+        self.line.retain(|(_, asked_ms)| now_ms < asked_ms.saturating_add(PATIENCE_MS));
+        match self.line.iter_mut().find(|(known, _)| *known == chore) {
+            Some((_, asked_ms)) => *asked_ms = now_ms,
+            None => self.line.push_back((chore, now_ms)),
         }
+        let is_first = self.line.front().is_some_and(|(first, _)| *first == chore);
+        if is_first { self.left_over(now_ms) } else { Units::ZERO }
+    }
+
+    /// A chore has had its turn, or has nothing to do.
+    pub(crate) fn leave(&mut self, chore: Chore) {
+        self.line.retain(|(known, _)| *known != chore);
+    }
+
+    /// How much of it deletes of whole partitions may spend.
+    pub(crate) fn for_sweeps(&self, left_over: Units) -> Units {
         let part = self.whole().percent(SWEEP_PERCENT).cap() - self.swept;
-        self.allowance.min(part)
+        left_over.min(part)
     }
 
     /// The background has done what would cost so much; `is_limited` says that it lives on

@@ -32,6 +32,8 @@ pub(super) struct LookBounds {
     pub(super) until: Option<Timestamp>,
     /// What the unit may cost; one item is taken in any case.
     pub(super) charge_max: Option<Units>,
+    /// The same for one of a deleted partition; of nothing, there is none now.
+    pub(super) sweep_max: Option<Units>,
 }
 
 /// What a look at a bucket found.
@@ -65,6 +67,9 @@ pub(crate) fn passed(snapshot: &dyn Snapshot, bucket: Bucket) -> Result<u64> {
 /// starves. When nothing is left that is due, the same look says when the next death
 /// is, so that the bucket need not be looked at before. Cursors that have moved are
 /// committed also without a burial: what was stepped over is not to be read again.
+///
+/// Items of a deleted partition go before all that, but while there is nothing to spend on
+/// them they hold up nobody; then there is another look in the next second.
 pub(super) fn look(
     snapshot: &dyn Snapshot,
     bucket: Bucket,
@@ -87,8 +92,10 @@ pub(super) fn look(
         let stored = snapshot.get(bucket, &keys::purge_cursor())?;
         stored.map(Cursor::decode).unwrap_or_default()
     };
-    if state.partitions.pending > 0 && is_first {
-        return sweep(snapshot, bucket, (pace, charge_max), from, index);
+    let sweeps = state.partitions.pending > 0 && is_first;
+    if sweeps && bounds.sweep_max.is_none_or(Units::is_positive) {
+        let pace = pace.within(bounds.sweep_max);
+        return sweep(snapshot, bucket, (pace, bounds.sweep_max), from, index);
     }
     let mut to = from.clone();
 
@@ -113,7 +120,9 @@ pub(super) fn look(
     candidates.extend(from_feed);
 
     let policy = state.policy.at(now);
+    let again = sweeps.then(|| now.plus(1).0);
     let next = if more { None } else { next_after(snapshot, bucket, &to, policy)? };
+    let next = next.into_iter().chain(again).min();
     if from == to {
         return Ok(Look::Nothing(next));
     }

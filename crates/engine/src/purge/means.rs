@@ -1,22 +1,29 @@
 //! What may the background spend?
 //!
 //! Where an offer is enforced, what users leave over of it: the purge, deletes of whole
-//! partitions and rebuilds of indexes live on the overflow of its meters, which is lost to
-//! users whatever becomes of it. So no answer to a user depends on them, nor does the time
+//! partitions, rebuilds of indexes and the clearing of deleted containers live on the overflow of
+//! its meters, which is lost to users whatever becomes of it. So no answer to a user depends on them, nor does the time
 //! that it takes until the next one is admitted. Where nothing is enforced, the pacer alone
 //! says how fast they go; where it is, both do. A disk that is nearly full, and an operator
 //! who waits, do not ask.
+//!
+//! What there is of all this for one offer takes turns, a unit each, in that order. Deletes of
+//! partitions get a tenth of the rate; while they wait for it, what has expired goes on. A
+//! deleted container lives on what its database shares, if it had part in that: its own offer
+//! is gone with it, and nobody is there to be disturbed.
 //!
 //! A backlog that is older than an hour, or has more bytes than what is alive, gets a
 //! twentieth of the throughput in any case: users who leave nothing over would otherwise
 //! keep what is dead for ever. That, too, is taken from no meter.
 
+use dayfly_model::Result;
 use dayfly_model::meter::Units;
+use dayfly_model::rid::DatabaseRid;
 use dayfly_storage::{Bucket, Snapshot};
 
 use crate::head::State;
 use crate::locks::lock;
-use crate::metering::SharedPurse;
+use crate::metering::{Chore, SharedPurse};
 use crate::reply::storage_failed;
 use crate::shared::Shared;
 use crate::{catalog, keys, standing};
@@ -28,49 +35,89 @@ const OLD_SECONDS: u64 = 3600;
 pub(crate) struct Means {
     /// Where it is counted: nowhere, if the container is offered nothing.
     purse: Option<SharedPurse>,
+    /// What it is spent for.
+    chore: Chore,
     /// How much it is; without one, as much as it takes.
     most: Option<Units>,
-    /// Whether it is the delete of a whole partition that spends it.
+    /// How much of it deletes of whole partitions may spend.
+    sweep_most: Option<Units>,
+    /// Whether there are such deletes.
     sweeps: bool,
 }
 
 impl Means {
     /// As much as it takes, and nobody counts it.
-    const FREE: Means = Means { purse: None, most: None, sweeps: false };
+    fn free(chore: Chore) -> Means {
+        Means { purse: None, chore, most: None, sweep_most: None, sweeps: false }
+    }
 
     /// What may be spent now. When nobody can say, as much as it takes: what is dead must go.
-    pub(crate) fn of(shared: &Shared, bucket: Bucket) -> Means {
-        Means::read(shared, bucket).unwrap_or_else(|error| {
+    pub(crate) fn of(shared: &Shared, bucket: Bucket, chore: Chore) -> Means {
+        Means::read(shared, bucket, chore).unwrap_or_else(|error| {
             tracing::warn!(%error, bucket = bucket.0, "nobody knows what a purge may spend");
-            Means::FREE
+            Means::free(chore)
         })
     }
 
-    fn read(shared: &Shared, bucket: Bucket) -> dayfly_model::Result<Means> {
-        let Some(container) = keys::container_of(bucket) else { return Ok(Means::FREE) };
+    fn read(shared: &Shared, bucket: Bucket, chore: Chore) -> Result<Means> {
+        let Some(container) = keys::container_of(bucket) else { return Ok(Means::free(chore)) };
         let Some(purse) = shared.metering.purse_of(&*shared.store, container)? else {
-            return Ok(Means::FREE);
+            return Ok(Means::free(chore));
         };
         let snapshot = shared.store.snapshot().map_err(storage_failed)?;
         let sweeps = State::of(&snapshot.head(bucket)).partitions.pending > 0;
-        let now_ms = shared.store.milliseconds();
-        let (is_enforced, mut most, is_forced) = {
-            let mut purse = lock(&purse);
-            let is_enforced = shared.metering.is_enforced(&purse);
-            (is_enforced, purse.left_over(now_ms, sweeps), purse.is_forced())
-        };
-        if is_enforced && (is_forced || !most.is_positive()) {
-            let is_large = is_large(shared, &*snapshot, container)?;
-            let mut purse = lock(&purse);
-            purse.force(now_ms, is_large);
-            most = purse.left_over(now_ms, sweeps);
+        let means = Means { sweeps, ..Means::free(chore) }.within(shared, purse);
+        let is_forced = means.purse.as_ref().is_some_and(|purse| lock(purse).is_forced());
+        if means.most.is_none() || (means.is_there() && !is_forced) {
+            return Ok(means);
         }
-        Ok(Means { purse: Some(purse), most: is_enforced.then_some(most), sweeps })
+        let is_large = is_large(shared, &*snapshot, container)?;
+        let Means { purse: Some(purse), .. } = means else { return Ok(means) };
+        lock(&purse).force(shared.store.milliseconds(), is_large);
+        Ok(Means { sweeps, ..Means::free(chore) }.within(shared, purse))
+    }
+
+    /// What may be spent now to clear a bucket of a deleted container, which shared the
+    /// throughput of a database, or of none.
+    pub(super) fn of_deleted(shared: &Shared, database: Option<DatabaseRid>) -> Means {
+        let purse = database.map(|database| {
+            let snapshot = shared.store.snapshot().map_err(storage_failed)?;
+            shared.metering.purse_of_database(&*shared.store, &*snapshot, database)
+        });
+        match purse.transpose() {
+            Ok(purse) => {
+                let free = Means::free(Chore::Clear);
+                purse
+                    .flatten()
+                    .map_or(free, |purse| Means::free(Chore::Clear).within(shared, purse))
+            }
+            Err(error) => {
+                tracing::warn!(%error, "nobody knows what clearing a container may spend");
+                Means::free(Chore::Clear)
+            }
+        }
+    }
+
+    /// The same, as much as the purse has.
+    fn within(self, shared: &Shared, purse: SharedPurse) -> Means {
+        let (mut most, mut sweep_most) = (None, None);
+        {
+            let mut purse = lock(&purse);
+            if shared.metering.is_enforced(&purse) {
+                let left_over = purse.ask(shared.store.milliseconds(), self.chore);
+                most = Some(left_over);
+                sweep_most = Some(purse.for_sweeps(left_over));
+            }
+        }
+        Means { purse: Some(purse), most, sweep_most, ..self }
     }
 
     /// The same for those who do not ask what is left over.
     pub(super) fn unlimited(self) -> Means {
-        Means { most: None, ..self }
+        if let Some(purse) = &self.purse {
+            lock(purse).leave(self.chore);
+        }
+        Means { most: None, sweep_most: None, ..self }
     }
 
     /// Whether there is anything to spend.
@@ -92,31 +139,34 @@ impl Means {
         self.most
     }
 
-    /// So much was spent.
-    pub(crate) fn spend(&self, shared: &Shared, charge: Units) {
+    /// The same for deletes of whole partitions.
+    pub(super) fn sweep_most(&self) -> Option<Units> {
+        self.sweep_most
+    }
+
+    /// A unit was done for so much; `sweeps` says that it was one of a deleted partition.
+    pub(crate) fn spend(&self, shared: &Shared, charge: Units, sweeps: bool) {
         if let Some(purse) = &self.purse {
             let is_limited = self.most.is_some();
-            lock(purse).spend(shared.store.milliseconds(), charge, is_limited, self.sweeps);
+            let mut purse = lock(purse);
+            purse.leave(self.chore);
+            purse.spend(shared.store.milliseconds(), charge, is_limited, sweeps);
         }
     }
 
-    /// Nothing is left to do.
-    pub(super) fn rest(&self, shared: &Shared) {
-        if let Some(purse) = &self.purse {
-            let mut purse = lock(purse);
-            if purse.is_forced() {
-                purse.force(shared.store.milliseconds(), false);
-            }
+    /// Nothing is to be done now.
+    pub(crate) fn rest(&self, shared: &Shared) {
+        let Some(purse) = &self.purse else { return };
+        let mut purse = lock(purse);
+        purse.leave(self.chore);
+        if self.chore == Chore::Purge && !self.sweeps && purse.is_forced() {
+            purse.force(shared.store.milliseconds(), false);
         }
     }
 }
 
 /// Whether so much waits to be removed that users must not keep it there for ever.
-fn is_large(
-    shared: &Shared,
-    snapshot: &dyn Snapshot,
-    container: u32,
-) -> dayfly_model::Result<bool> {
+fn is_large(shared: &Shared, snapshot: &dyn Snapshot, container: u32) -> Result<bool> {
     let Some(record) = shared.metering.record(snapshot, container)? else { return Ok(false) };
     let figures = standing::figures(snapshot, &record)?;
     let now = catalog::now(snapshot);

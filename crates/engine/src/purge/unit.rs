@@ -122,6 +122,11 @@ impl Unit {
 }
 
 impl Unit {
+    /// Whether it is one of a deleted partition.
+    pub(super) fn sweeps(&self) -> bool {
+        self.sweep.is_some()
+    }
+
     /// How far the cursors come, if it takes all it has; none if they stay.
     pub(super) fn end(&self) -> Option<Cursor> {
         self.sweep.is_none().then(|| self.to.clone())

@@ -2,6 +2,7 @@
 //! of left-over units.
 
 use dayfly_model::meter::Units;
+use dayfly_model::throughput::Throughput;
 use dayfly_storage::Bucket;
 use serde_json::{Value, json};
 
@@ -9,7 +10,9 @@ use super::random::Random;
 use super::server::{Kind, Server, at, creation, partition_key, write};
 use crate::index::rebuild::RebuildMeans;
 use crate::locks::lock;
-use crate::operation::{Act, Condition, ItemAddress, Operation, Page, Part};
+use crate::operation::{
+    Act, Condition, ContainerScope, ItemAddress, Operation, Page, Part, Showing, WriteItem,
+};
 use crate::reply::Reply;
 use crate::settings::ThroughputMode;
 
@@ -22,10 +25,20 @@ impl RebuildMeans for Unlimited {
     }
 
     fn spent(&self, _: Bucket, _: dayfly_model::charge::Charge) {}
+
+    fn idle(&self, _: Bucket) {}
 }
 
 /// What deleting one of the garbage costs: it has ten terms of the index.
 const GARBAGE_RU: f64 = 6.95;
+
+/// An item with ten terms of the index.
+fn litter(id: &str, pk: &str) -> Value {
+    json!({
+        "id": id, "pk": pk,
+        "a": 1, "b": 2, "c": 3, "d": 4, "e": 5, "f": 6, "g": 7, "h": 8, "i": 9,
+    })
+}
 
 /// A server with a container of 400 RU/s, in which there is so much that has expired, and
 /// something large that lives.
@@ -37,11 +50,7 @@ fn server(garbage: u64) -> Server {
         server.create(json!({"id": id, "pk": "large", "ttl": -1, "text": text})).unwrap();
     }
     for number in 0..garbage {
-        let item = json!({
-            "id": format!("g{number}"), "pk": "garbage",
-            "a": 1, "b": 2, "c": 3, "d": 4, "e": 5, "f": 6, "g": 7, "h": 8, "i": 9,
-        });
-        server.create(item).unwrap();
+        server.create(litter(&format!("g{number}"), "garbage")).unwrap();
     }
     server.clock(1006);
     switch(&server, ThroughputMode::Enforced);
@@ -227,4 +236,137 @@ fn a_backlog_is_gone_as_soon_as_what_is_left_over_pays_for_it() {
         server.turns();
     }
     assert_eq!(purged(&server), 500);
+}
+
+/// While a delete of a partition waits for its tenth of the rate, what has expired in the same
+/// bucket goes on: of 400 RU/s the delete gets 40, and the purge the rest.
+#[test]
+fn a_deleted_partition_does_not_hold_up_what_has_expired() {
+    let server = server(600);
+    switch(&server, ThroughputMode::Measured);
+    for number in 0..100 {
+        let mut item = litter(&format!("d{number}"), "deleted");
+        item["ttl"] = (-1).into();
+        server.create(item).unwrap();
+    }
+    let partition_key = Some(partition_key("deleted"));
+    server.run(Operation::DeletePartition { at: at(), partition_key }).unwrap();
+    switch(&server, ThroughputMode::Enforced);
+    for _ in 0..5 {
+        server.wall().pass_milliseconds(1000);
+        server.turns();
+    }
+    // 5 × 360 RU, and 5 × 40.
+    assert!((240..=265).contains(&purged(&server)), "{}", purged(&server));
+    let swept = 702 - purged(&server) - server.stored_items() as u64;
+    assert!((25..=35).contains(&swept), "{swept}");
+    for _ in 0..20 {
+        server.wall().pass_milliseconds(1000);
+        server.turns();
+    }
+    assert_eq!((purged(&server), server.stored_items()), (600, 2));
+}
+
+/// A server with a database of 400 RU/s that is enforced, and two containers that share it:
+/// `c`, where items live for five seconds, and `gone`. Each has so many items.
+fn shared(items: u64) -> Server {
+    let mut server = Server::new(Kind::Memory { slices: 1 });
+    let throughput = Some(Throughput::Manual(400));
+    server.run(Operation::CreateDatabase { id: "d".to_owned(), throughput }).unwrap();
+    for (id, default) in [("c", 5), ("gone", -1)] {
+        let definition = json!({
+            "id": id, "partitionKey": {"paths": ["/pk"]}, "defaultTtl": default,
+        });
+        server
+            .run(Operation::CreateContainer {
+                database: "d".to_owned(),
+                definition: definition.to_string().into_bytes(),
+                throughput: None,
+                showing: Showing::Whole,
+            })
+            .unwrap();
+        for number in 0..items {
+            let item = creation(&litter(&number.to_string(), "x"));
+            let Operation::WriteItem(write) = item else { unreachable!() };
+            let at = ContainerScope { container: id.to_owned(), ..at() };
+            server.run(Operation::WriteItem(WriteItem { at, ..write })).unwrap();
+        }
+    }
+    server.clock(1003);
+    switch(&server, ThroughputMode::Enforced);
+    server
+}
+
+fn drop_gone(server: &Server) {
+    let at = ContainerScope { container: "gone".to_owned(), ..at() };
+    let condition = Condition::default();
+    server.run(Operation::DeleteContainer { at, condition }).unwrap();
+}
+
+/// What a dropped container left goes with what the others leave over of the throughput that it
+/// shared: not at all while they leave nothing, and in as many seconds as that pays for.
+#[test]
+fn a_dropped_container_is_cleared_with_what_is_left_over() {
+    let server = shared(300);
+    assert_eq!(server.stored_items(), 600);
+    drop_gone(&server);
+    for _ in 0..10 {
+        misses(&server, 60);
+        server.wall().pass_milliseconds(100);
+        server.turns();
+    }
+    assert_eq!(server.stored_items(), 600);
+    let before = spent(&server).ru();
+    let mut seconds = 0;
+    while server.heads() > 1 {
+        server.wall().pass_milliseconds(1000);
+        server.turns();
+        seconds += 1;
+        assert!(seconds < 30);
+    }
+    // 300 items of 6.95, and then what has expired beside them.
+    assert!((6..=16).contains(&seconds), "{seconds}");
+    let spent = spent(&server).ru() - before;
+    let of_purge = GARBAGE_RU * f64::from(u32::try_from(purged(&server)).unwrap());
+    assert!((2_000.0..2_300.0).contains(&(spent - of_purge)), "{spent} {of_purge}");
+}
+
+/// One that had a throughput of its own took it along: nobody is left to be disturbed.
+#[test]
+fn what_had_a_throughput_of_its_own_is_cleared_at_once() {
+    let mut server = server(300);
+    misses(&server, 500);
+    server.delete_container();
+    server.turns();
+    assert_eq!(server.heads(), 0);
+}
+
+/// However little is left over, each kind of work has its turn.
+#[test]
+fn what_is_left_over_is_spent_in_turns() {
+    let server = shared(400);
+    server
+        .try_definition(
+            Some(5),
+            &json!({"includedPaths": [{"path": "/*"}], "excludedPaths": [{"path": "/i/?"}]}),
+            &json!([]),
+        )
+        .unwrap();
+    drop_gone(&server);
+    server.wall().pass_milliseconds(10_000);
+    switch(&server, ThroughputMode::Enforced);
+    let before = server.dump().len();
+    let mut done = Vec::new();
+    for _ in 0..150 {
+        assert_eq!(misses(&server, 36), 0);
+        server.wall().pass_milliseconds(100);
+        server.turns();
+        let cleared = 800 - server.stored_items() as u64 - purged(&server);
+        done.push((purged(&server), server.progress(), cleared));
+    }
+    // 15 s with 40 RU/s left over, a unit of what there is for each.
+    let (purged, rebuilt, cleared) = done.last().copied().unwrap();
+    assert!((40..=75).contains(&purged), "{done:?}");
+    assert!(rebuilt > 12, "{done:?}");
+    assert!(cleared > 9 && server.dump().len() < before, "{done:?}");
 }
