@@ -384,3 +384,132 @@ fn a_frame_is_refused_alike() {
     let framed = world.0.send_framed("GET", "/dbs/d/colls/c/docs/x0", &[key], &[], "name");
     assert_eq!(refusal(&framed.unwrap().unwrap()), (429, "3200", 5));
 }
+
+impl World {
+    /// A container without index terms that scales up to so much.
+    fn scaling_container(&self, id: &str, max: u32) {
+        let body = json!({
+            "id": id,
+            "partitionKey": {"paths": ["/pk"], "version": 2},
+            "defaultTtl": 5,
+            "indexingPolicy": {"excludedPaths": [{"path": "/*"}]},
+        });
+        let settings = json!({"maxThroughput": max}).to_string();
+        let headers = [("x-ms-cosmos-offer-autopilot-settings", &*settings)];
+        let answer = self.send("POST", "/dbs/d/colls", &body.to_string(), &headers);
+        assert_eq!(answer.status(), 201, "{answer:?}");
+    }
+
+    /// What the only offer gives just now, as clients are shown it.
+    fn offered(&self) -> Value {
+        let answer = self.send("GET", "/offers", "", &[]);
+        let body: Value = serde_json::from_slice(answer.body()).unwrap();
+        body["Offers"][0]["content"].clone()
+    }
+}
+
+/// One that scales admits up to its maximum, and what it came to is told: the most that was used
+/// in a second of the last hour, but a tenth of the maximum at least.
+#[test]
+fn what_scales_tells_how_far_it_did() {
+    let world = World::new(ThroughputMode::Enforced);
+    world.scaling_container("c", 4000);
+    let scaled = || {
+        let told = world.admin("GET", "c/throughput?seconds=3600", "");
+        assert_eq!((&told["autoscale"], &told["provisioned"]), (&json!(true), &json!(4000)));
+        assert_eq!(told["ranges"][0]["rate"], 4000.0);
+        (told["highest"].as_f64().unwrap(), told["scaledTo"].as_f64().unwrap())
+    };
+    assert_eq!(scaled(), (0.0, 400.0));
+    for number in 0..200 {
+        assert_eq!(world.create(&number.to_string()).status(), 201);
+    }
+    assert_eq!(scaled(), (990.0, 990.0));
+    // 809 creates of 4.95 leave -4.55 of 4,000.
+    world.0.wall.pass_milliseconds(1000);
+    assert_eq!(world.exhaust("c", "x", &[]), 809);
+    assert_eq!(refusal(&world.create("late")), (429, "3200", 2));
+    assert_eq!(scaled(), (4004.55, 4000.0));
+    // What it costs does not change with it, nor does what is shown of the offer.
+    assert_eq!(world.offered()["offerThroughput"], 400);
+    world.0.wall.pass_milliseconds(3_598_000);
+    assert_eq!(scaled(), (4004.55, 4000.0));
+    world.0.wall.pass_milliseconds(2_000);
+    assert_eq!(scaled(), (0.0, 400.0));
+}
+
+/// Row B40: the purge lives on what is left over of the maximum, and scales nothing.
+#[test]
+fn the_purge_scales_nothing() {
+    const ITEMS: u64 = 5_000;
+    let world = World::new(ThroughputMode::Measured);
+    world.scaling_container("c", 4000);
+    for number in 0..ITEMS {
+        assert_eq!(world.create(&number.to_string()).status(), 201);
+        if number % 500 == 499 {
+            world.0.wall.pass_milliseconds(1);
+        }
+    }
+    let told = |path: &str| world.admin("GET", path, "");
+    let backlog = || told("c/ttl")["backlog"]["items"].as_u64().unwrap();
+    // The hour that tells of the creates is over.
+    world.0.wall.pass_milliseconds(3_605_000);
+    world.admin("PUT", "c/throughput", r#"{"mode":"enforced"}"#);
+    assert_eq!(backlog(), ITEMS);
+    let mut seconds = 0;
+    while backlog() > 0 {
+        let before = backlog();
+        world.0.wall.pass_milliseconds(1000);
+        world.0.background();
+        seconds += 1;
+        // 4,000 RU/s at 4.95 an item.
+        assert!((1..=809).contains(&(before - backlog())), "{before} {}", backlog());
+        assert_eq!(world.offered()["offerThroughput"], 400);
+        assert_eq!(world.offered()["offerAutopilotSettings"]["maxThroughput"], 4000);
+        let told = told("c/throughput");
+        assert_eq!((&told["highest"], &told["scaledTo"]), (&json!(0.0), &json!(400.0)), "{told}");
+    }
+    assert!((6..=8).contains(&seconds), "{seconds}");
+    assert_eq!(told("c/throughput")["total"]["purge"], 24_750.0);
+}
+
+/// Row B12: what a database shares must be enough for the containers that share it.
+#[test]
+fn what_is_shared_grows_with_the_containers() {
+    for (headers, least, too_little) in [
+        (("x-ms-offer-throughput", "1000"), "900", json!({"offerThroughput": 800})),
+        (
+            ("x-ms-cosmos-offer-autopilot-settings", r#"{"maxThroughput":10000}"#),
+            "6000",
+            json!({"offerAutopilotSettings": {"maxThroughput": 5000}}),
+        ),
+    ] {
+        let world = World::new(ThroughputMode::Measured);
+        let made = world.send("POST", "/dbs", r#"{"id":"shared"}"#, &[headers]);
+        assert_eq!(made.status(), 201, "{made:?}");
+        let container = |id: usize, headers: &[(&str, &str)]| {
+            let body = json!({"id": id.to_string(), "partitionKey": {"paths": ["/pk"]}});
+            let made = world.send("POST", "/dbs/shared/colls", &body.to_string(), headers);
+            assert_eq!(made.status(), 201, "{made:?}");
+        };
+        let list = world.send("GET", "/offers", "", &[]);
+        let list: Value = serde_json::from_slice(list.body()).unwrap();
+        let offer = format!("/offers/{}", list["Offers"][0]["_rid"].as_str().unwrap());
+        let minimum = |expected: &str| {
+            let answer = world.send("GET", &offer, "", &[]);
+            assert_eq!(header(&answer, "x-ms-cosmos-min-throughput"), expected);
+        };
+        (0..25).for_each(|id| container(id, &[]));
+        minimum(if least == "900" { "400" } else { "1000" });
+        (25..30).for_each(|id| container(id, &[]));
+        minimum(least);
+        // One with a throughput of its own has no part in it.
+        container(30, &[("x-ms-offer-throughput", "400")]);
+        minimum(least);
+        let body = json!({"content": too_little}).to_string();
+        let refused = world.send("PUT", &offer, &body, &[]);
+        assert_eq!(refused.status(), 400);
+        let told = String::from_utf8(refused.body().to_vec()).unwrap();
+        assert!(told.contains(&format!("between {least} and 1000000")), "{told}");
+    }
+}
