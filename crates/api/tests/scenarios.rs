@@ -12,6 +12,7 @@
 //! ttl-change-guard 10            at the top: one that expires over 10 % must be confirmed
 //! query-steps 100 5000           at the top: how much work a page may make, and a whole answer
 //! container-quota 102400         at the top: how many bytes of items may be alive in a container
+//! partition-quota 10240          at the top: the same for a partition key
 //! serverless                     at the top: nothing is offered to anybody
 //! no-test-clock                  at the top: nobody may move the clock by the admin API, or reset
 //! clock 1000                     time passes until the wall clock shows this second; a step back

@@ -160,6 +160,12 @@ pub(crate) struct Config {
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) container_quota: Option<u64>,
 
+    /// The same for the items of one partition key; the service has 21474836480, which is
+    /// 20 GB [default: no limit].
+    #[arg(long, env = "DAYFLY_PARTITION_QUOTA", value_name = "BYTES")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) partition_quota: Option<u64>,
+
     /// How many seconds a change of a container's defaultTtl waits before it
     /// counts; until then it can be taken back. At most 30 days.
     #[arg(long, env = "DAYFLY_TTL_CHANGE_DELAY", default_value_t = 0, value_name = "SECONDS")]
@@ -306,6 +312,7 @@ pub(crate) struct Checked {
     pub(crate) burst: bool,
     pub(crate) serverless: bool,
     pub(crate) container_quota: Option<u64>,
+    pub(crate) partition_quota: Option<u64>,
     pub(crate) ttl_change_delay_seconds: u64,
     pub(crate) ttl_change_guard_percent: Option<f64>,
     pub(crate) clear_text: ClearText,
@@ -368,6 +375,7 @@ impl Config {
             burst: self.burst,
             serverless: self.serverless,
             container_quota: self.container_quota,
+            partition_quota: self.partition_quota,
             ttl_change_delay_seconds: self.ttl_change_delay,
             ttl_change_guard_percent: self.ttl_change_guard,
             clear_text: if loopback || self.allow_clear_text {

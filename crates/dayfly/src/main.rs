@@ -133,6 +133,7 @@ fn run(settings: &Checked) -> Result<(), String> {
         burst: settings.burst,
         serverless: settings.serverless,
         container_quota: settings.container_quota,
+        partition_quota: settings.partition_quota,
         change_delay_seconds: settings.ttl_change_delay_seconds,
         change_guard_percent: settings.ttl_change_guard_percent,
         resettable: settings.test_clock || settings.place == Place::Memory,

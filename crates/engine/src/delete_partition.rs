@@ -119,12 +119,19 @@ impl Plan for DeletePartition {
     }
 
     /// The purge removes what is dead now, and figures of it are of no use any more.
-    fn published(&self, _: &Reply) {
+    fn published(&self, reply: &Reply) {
+        let lsn = reply.place.as_ref().and_then(|place| place.lsn);
+        if let (Some(quotas), Some(lsn)) = (&self.shared.quotas, lsn) {
+            quotas.emptied(self.bucket, &self.partition, lsn);
+        }
         self.shared.usage.forget(self.container.number);
         self.shared.deadlines.look_at(self.bucket);
     }
 
     fn doubtful(&self) {
+        if let Some(quotas) = &self.shared.quotas {
+            quotas.doubt();
+        }
         self.shared.deadlines.look_at(self.bucket);
     }
 }

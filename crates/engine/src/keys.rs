@@ -171,7 +171,7 @@ pub(crate) fn condemned_bucket(key: &[u8]) -> Option<Bucket> {
 }
 
 /// Where in a container a logical partition is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Partition(Vec<u8>);
 
 impl Partition {

@@ -68,7 +68,7 @@ impl Class {
     /// The classes that live by the container's default.
     pub(crate) const BY_DEFAULT: [Class; 2] = [Class::Inherit, Class::Opaque];
 
-    fn of(life: Life) -> Class {
+    pub(crate) fn of(life: Life) -> Class {
         match life {
             Life::Inherit(_) => Class::Inherit,
             Life::Explicit(_) => Class::Explicit,
@@ -87,7 +87,7 @@ impl Class {
     }
 
     /// The last second of this class that is dead; `None`: none is.
-    fn cut(self, cuts: Cuts) -> Option<Timestamp> {
+    pub(crate) fn cut(self, cuts: Cuts) -> Option<Timestamp> {
         match self {
             Class::Inherit | Class::Opaque => Some(cuts.inherit),
             Class::Explicit => Some(cuts.explicit),
@@ -171,7 +171,7 @@ impl Tallied {
 }
 
 /// The second by which a version is counted.
-fn second_of(life: Life, ts: Timestamp) -> u64 {
+pub(crate) fn second_of(life: Life, ts: Timestamp) -> u64 {
     let second = match life {
         Life::Inherit(ts) | Life::Opaque(ts) => ts,
         Life::Explicit(at) => at,

@@ -1,77 +1,196 @@
-//! How many bytes a container may hold.
+//! How many bytes may be alive in a container, and in a logical partition.
+//!
+//! ```text
+//! partitions    how much a partition has, as far as somebody had to know
+//! ```
 //!
 //! What counts is what is alive when a write is drafted, so an item that expires makes room in
-//! that very second, purged or not. A write that makes the container larger than its quota is
-//! refused; one that makes nothing larger never is, however full the container is.
+//! that very second, purged or not. A write that makes a container or a partition larger than its
+//! quota is refused; one that makes nothing larger never is, however full it is.
 //!
-//! **In its own bucket a draft reads the life histogram** like anything else that it rests on: if
-//! a commit counts there before it, it is drafted again. So writes of one bucket are judged one
-//! after the other. Of the other buckets of a container the request knows what was alive when
-//! it began; what they take in at the same moment may go over the quota together with it.
+//! **A draft reads the life histograms** of all buckets of its container like anything else that
+//! it rests on: if a commit counts there before it, it is drafted again. So writes of a container
+//! that has a quota are judged one after the other.
 
-use dayfly_model::{Error, ErrorKind, Result, Timestamp};
+mod partitions;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use dayfly_model::{Error, ErrorKind, Result};
 use dayfly_storage::{Bucket, View};
 
+pub(crate) use self::partitions::Moved;
+use self::partitions::{Fits, Partitions, Promise};
+use crate::catalog::Container;
+use crate::keys::Partition;
+use crate::locks::lock;
 use crate::reply::storage_failed;
-use crate::scope::Opened;
+use crate::settings::EngineSettings;
 use crate::standing;
 
-/// The quota of a container, for the writes of a request to one of its buckets.
+/// What limits the items of containers and of partitions.
+pub(crate) struct Quotas {
+    container: Option<u64>,
+    partitions: Option<Partitions>,
+}
+
+impl Quotas {
+    /// Those of a server that has any.
+    pub(crate) fn of(settings: &EngineSettings) -> Option<Arc<Quotas>> {
+        let EngineSettings { container_quota, partition_quota, .. } = *settings;
+        if container_quota.is_none() && partition_quota.is_none() {
+            return None;
+        }
+        let partitions = partition_quota.map(Partitions::new);
+        Some(Arc::new(Quotas { container: container_quota, partitions }))
+    }
+
+    /// What limits writes to these partitions of a bucket. To be had before the snapshot that
+    /// they are drafted with.
+    pub(crate) fn quota<'p>(
+        self: &Arc<Quotas>,
+        container: &Container,
+        bucket: Bucket,
+        written: impl Iterator<Item = &'p Partition>,
+    ) -> Quota {
+        let mut promises = HashMap::new();
+        if let Some(partitions) = &self.partitions {
+            for partition in written {
+                let promise = || Mutex::new(partitions.promise(bucket, partition));
+                promises.entry(partition.clone()).or_insert_with(promise);
+            }
+        }
+        let buckets = container.buckets().collect();
+        Quota { quotas: Arc::clone(self), bucket, buckets, promises }
+    }
+
+    /// All items of a partition are dead since this commit.
+    pub(crate) fn emptied(&self, bucket: Bucket, partition: &Partition, lsn: u64) {
+        if let Some(partitions) = &self.partitions {
+            partitions.moved(bucket, partition, lsn, std::iter::once(Moved::Emptied));
+        }
+    }
+
+    /// A commit may have landed, or not.
+    pub(crate) fn doubt(&self) {
+        if let Some(partitions) = &self.partitions {
+            partitions.forget();
+        }
+    }
+}
+
+/// What limits the writes of a plan.
 pub(crate) struct Quota {
-    bytes: u64,
-    /// What was alive in its other buckets when the request began.
-    elsewhere: u64,
-    began: Timestamp,
-    is_alone: bool,
+    quotas: Arc<Quotas>,
+    bucket: Bucket,
+    /// Those of the container.
+    buckets: Vec<Bucket>,
+    /// What the plan may add to each partition that it writes to.
+    promises: HashMap<Partition, Mutex<Promise>>,
 }
 
 impl Quota {
-    /// The quota of a container, if it has one, for writes to `bucket`.
-    pub(crate) fn of(opened: &Opened, bucket: Bucket) -> Result<Option<Quota>> {
-        let Some(bytes) = opened.container_quota else { return Ok(None) };
-        let others = || opened.container.buckets().filter(|other| *other != bucket);
-        let mut elsewhere = 0;
-        for other in others() {
-            let standing = standing::of_bucket(&*opened.snapshot, other).map_err(storage_failed)?;
-            elsewhere += standing.live.bytes;
-        }
-        let is_alone = others().next().is_none();
-        Ok(Some(Quota { bytes, elsewhere, began: opened.now(), is_alone }))
+    /// What the writes of a draft may take.
+    pub(crate) fn at<'q>(&'q self, view: &'q View<'q>) -> Result<Allowance<'q>> {
+        let live_in = |bucket| standing::in_view(view, bucket).map(|live| live.bytes);
+        let container = match self.quotas.container {
+            Some(quota) => {
+                let live = self
+                    .buckets
+                    .iter()
+                    .try_fold(0, |sum, bucket| live_in(*bucket).map(|live| sum + live));
+                Some((quota, live.map_err(storage_failed)?))
+            }
+            None => None,
+        };
+        let around = match self.quotas.partitions {
+            Some(_) => live_in(self.bucket).map_err(storage_failed)?,
+            None => 0,
+        };
+        Ok(Allowance { quota: self, view, container, around, added: HashMap::new() })
     }
 
-    /// What the writes of a draft may take.
-    pub(crate) fn at<'q>(&'q self, view: &View<'_>) -> Result<Allowance<'q>> {
-        let live = standing::in_view(view).map_err(storage_failed)?.bytes;
-        Ok(Allowance { quota: self, live: live + self.elsewhere, now: Timestamp(view.now()) })
+    /// Whether somebody has to know what becomes of partitions.
+    pub(crate) fn counts(&self) -> bool {
+        !self.promises.is_empty()
+    }
+
+    /// The plan is committed, and did this.
+    pub(crate) fn settle(&self, lsn: u64, moved: &[(Partition, Moved)]) {
+        let Some(partitions) = &self.quotas.partitions else { return };
+        for partition in self.promises.keys() {
+            let here = moved.iter().filter(|(of, _)| of == partition);
+            partitions.moved(self.bucket, partition, lsn, here.map(|(_, moved)| *moved));
+        }
+        self.give_back();
+    }
+
+    /// Nothing will be written, unless the plan is drafted again.
+    pub(crate) fn give_back(&self) {
+        self.promises.values().for_each(|promise| lock(promise).give_back());
+    }
+
+    /// It may be committed, or not.
+    pub(crate) fn doubt(&self) {
+        self.quotas.doubt();
     }
 }
 
 /// What is alive as a draft sees it, with what it has decided already.
 pub(crate) struct Allowance<'q> {
     quota: &'q Quota,
-    live: u64,
-    now: Timestamp,
+    view: &'q View<'q>,
+    /// What a container may hold, and what is alive in it.
+    container: Option<(u64, u64)>,
+    /// What is alive in the bucket.
+    around: u64,
+    /// By how much each partition has grown.
+    added: HashMap<&'q Partition, i64>,
 }
 
-impl Allowance<'_> {
-    /// Lets a write put `after` bytes in the place of `before`, or not.
-    pub(crate) fn take(&mut self, before: u64, after: u64) -> Result<()> {
-        let live = (self.live + after).saturating_sub(before);
-        if after > before && live > self.quota.bytes {
-            return Err(self.refusal());
+impl<'q> Allowance<'q> {
+    /// Lets a write to a partition put `after` bytes in the place of `before`, or not.
+    pub(crate) fn take(&mut self, partition: &'q Partition, before: u64, after: u64) -> Result<()> {
+        let grows = after > before;
+        let live =
+            self.container.map(|(quota, live)| (quota, (live + after).saturating_sub(before)));
+        if let Some((quota, live)) = live
+            && grows
+            && live > quota
+        {
+            return Err(full(quota));
         }
-        self.live = live;
+        self.take_in(partition, before, after)?;
+        self.container = live;
         Ok(())
     }
 
-    fn refusal(&self) -> Error {
-        // In a later second there may be room elsewhere: who asks again knows.
-        if !self.quota.is_alone && self.now != self.quota.began {
-            return storage_failed(dayfly_storage::Error::Retry);
+    fn take_in(&mut self, partition: &'q Partition, before: u64, after: u64) -> Result<()> {
+        let Some(partitions) = &self.quota.quotas.partitions else { return Ok(()) };
+        let Some(promise) = self.quota.promises.get(partition) else { return Ok(()) };
+        let signed = |bytes: u64| i64::try_from(bytes).unwrap_or(i64::MAX);
+        let added = self.added.entry(partition).or_default();
+        let sum = added.saturating_add(signed(after)).saturating_sub(signed(before));
+        if after > before
+            && let Ok(to) = u64::try_from(sum)
+        {
+            let quota = partitions.bytes_max();
+            let fits = lock(promise).raise(to, quota, self.around, self.view);
+            match fits.map_err(storage_failed)? {
+                Fits::Yes => {}
+                Fits::No => return Err(full(quota)),
+                Fits::Perhaps => return Err(storage_failed(dayfly_storage::Error::Retry)),
+            }
         }
-        let size = spelled(self.quota.bytes);
-        Error::new(ErrorKind::QuotaReached, format!("Partition key reached maximum size of {size}"))
+        *added = sum;
+        Ok(())
     }
+}
+
+fn full(quota: u64) -> Error {
+    let size = spelled(quota);
+    Error::new(ErrorKind::QuotaReached, format!("Partition key reached maximum size of {size}"))
 }
 
 /// A size in the largest unit that it is a multiple of.
@@ -102,25 +221,5 @@ mod tests {
         ] {
             assert_eq!(spelled(bytes), expected);
         }
-    }
-
-    #[test]
-    fn only_what_grows_is_refused() {
-        let quota = |is_alone| Quota { bytes: 100, elsewhere: 40, began: Timestamp(7), is_alone };
-        let quotas = [quota(true), quota(false)];
-        let allowance = |quota, now| Allowance { quota, live: 90, now: Timestamp(now) };
-        for (before, after, is_taken) in
-            [(0, 10, true), (0, 11, false), (20, 30, true), (20, 31, false), (50, 50, true)]
-        {
-            let taken = allowance(&quotas[0], 9).take(before, after);
-            assert_eq!(taken.is_ok(), is_taken, "{before} {after}");
-        }
-        // Over it already, less is no more than before.
-        let mut full = Allowance { live: 500, ..allowance(&quotas[0], 7) };
-        assert!(full.take(100, 99).is_ok() && full.take(0, 1).is_err());
-        let kind = |quota, now| allowance(quota, now).take(0, 11).unwrap_err().kind;
-        assert_eq!(kind(&quotas[1], 7), ErrorKind::QuotaReached);
-        assert_eq!(kind(&quotas[1], 8), ErrorKind::RetryWith);
-        assert_eq!(kind(&quotas[0], 8), ErrorKind::QuotaReached);
     }
 }

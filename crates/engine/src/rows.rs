@@ -114,6 +114,11 @@ impl Record {
         gone.write(batch, Change::Less);
     }
 
+    /// What it is counted by.
+    pub(crate) fn counted(&self) -> CountedItem {
+        CountedItem { life: self.life, ts: self.ts, bytes: self.bytes() }
+    }
+
     /// The row in the partition is written with each version, and so has its life stamp and
     /// its size: with any policy there is one entry that knows, and items that are deleted
     /// with their partition can be told from the figures of all without being read.
@@ -121,7 +126,7 @@ impl Record {
         let row = FeedRow::of(self, key);
         batch.put(keys::item(self.docno), self.stored());
         let ordered = keys::entry(EntryKind::Partition, partition.bytes(), self.docno);
-        batch.put(ordered, CountedItem { life: self.life, ts: self.ts, bytes: row.bytes }.encode());
+        batch.put(ordered, self.counted().encode());
         batch.put(keys::feed(self.version), row.encode());
         if let Some(due) = row.due() {
             batch.put(due, "");

@@ -26,8 +26,6 @@ pub(crate) struct Opened {
     session: Vec<TokenPart>,
     /// How much a query looks at.
     pub(crate) limits: QueryLimits,
-    /// How many bytes the container may hold.
-    pub(crate) container_quota: Option<u64>,
 }
 
 impl Opened {
@@ -203,7 +201,6 @@ impl Shared {
                 by_rid: found.by_rid,
                 session: Vec::new(),
                 limits: self.settings.query_limits,
-                container_quota: self.settings.container_quota,
                 snapshot,
             }),
             Err(error) => Err(Reply::failed(gone(error, at), catalog::now(&*snapshot))),

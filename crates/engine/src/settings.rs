@@ -46,6 +46,8 @@ pub struct EngineSettings {
     pub lenient_order_by: bool,
     /// How many bytes of items may be alive in a container; without it the disk decides.
     pub container_quota: Option<u64>,
+    /// The same for a logical partition.
+    pub partition_quota: Option<u64>,
     /// How much work queries may make.
     pub query_steps: QuerySteps,
     /// How much they look at before they go another way.
@@ -73,6 +75,7 @@ impl Default for EngineSettings {
             change_guard_percent: None,
             lenient_order_by: false,
             container_quota: None,
+            partition_quota: None,
             query_steps: QuerySteps::USUAL,
             query_limits: QueryLimits::USUAL,
             feed_retention_minutes: FEED_RETENTION_MINUTES,

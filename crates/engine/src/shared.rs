@@ -12,6 +12,7 @@ use crate::deadlines::Deadlines;
 use crate::index::Index;
 use crate::listings::Listings;
 use crate::metering::Metering;
+use crate::quota::Quotas;
 use crate::reply::Reply;
 use crate::settings::EngineSettings;
 use crate::usage::UsageCache;
@@ -32,6 +33,8 @@ pub(crate) struct Shared {
     pub(crate) usage: UsageCache,
     /// What ranges of the index named for queries that go on.
     pub(crate) listings: Listings,
+    /// What limits how much is alive, if anything does.
+    pub(crate) quotas: Option<Arc<Quotas>>,
     /// Who may take how much of a throughput.
     pub(crate) metering: Metering,
 }
@@ -39,6 +42,7 @@ pub(crate) struct Shared {
 impl Shared {
     pub(crate) fn new(store: Arc<dyn Store>, settings: EngineSettings) -> Shared {
         Shared {
+            quotas: Quotas::of(&settings),
             metering: Metering::new(&settings, &*store),
             store,
             catalog: Catalog::new(),

@@ -8,7 +8,7 @@
 use dayfly_model::ttl::{ContainerTtl, Life, Policy};
 use dayfly_model::{Result, Timestamp};
 use dayfly_storage::tally::Count;
-use dayfly_storage::{Bucket, Direction, KeyRange, Snapshot, View};
+use dayfly_storage::{Bucket, Direction, Snapshot, View};
 
 use crate::catalog::{Container, ContainerRecord};
 use crate::deleted;
@@ -53,13 +53,14 @@ pub(crate) fn of_bucket(
     lives.standing(policy, Timestamp(snapshot.now()))
 }
 
-/// What is alive in the bucket that a draft sees. The draft rests on it.
-pub(crate) fn in_view(view: &View<'_>) -> dayfly_storage::Result<Count> {
-    let scan = |range: &KeyRange, limit: usize| view.scan(range, Direction::Forward, limit);
-    let deleted = deleted::scanned(view.head(), &scan)?;
-    let get_many = |keys: &[&[u8]]| view.get_many(keys);
-    let lives = Lives::new(&get_many).without(Tallied::of_deleted(&deleted, &scan)?);
-    Ok(lives.standing(State::of(view.head()).policy, Timestamp(view.now()))?.live)
+/// What is alive in a bucket, as a draft sees it. The draft rests on the histogram, and that
+/// changes with whatever comes or goes; a policy that is another one later shows no more.
+pub(crate) fn in_view(view: &View<'_>, bucket: Bucket) -> dayfly_storage::Result<Count> {
+    let snapshot = view.snapshot();
+    let get_many = |keys: &[&[u8]]| view.get_many_in(bucket, keys);
+    let lives = Lives::new(&get_many).without(hidden_in(snapshot, bucket)?);
+    let policy = State::of(&snapshot.head(bucket)).policy;
+    Ok(lives.standing(policy, Timestamp(view.now()))?.live)
 }
 
 /// What is alive in a container, and what is dead and still there.

@@ -271,6 +271,25 @@ impl<'a> View<'a> {
         self.snapshot.get_many(self.bucket, keys)
     }
 
+    /// The same in another bucket. The draft rests on what is read there, too, but for the
+    /// bucket's head.
+    pub fn get_many_in(&self, bucket: Bucket, keys: &[&[u8]]) -> Result<Vec<Option<Bytes>>> {
+        let named = keys.iter().map(|key| fingerprint(bucket, key));
+        self.reads.borrow_mut().keys.extend(named);
+        self.snapshot.get_many(bucket, keys)
+    }
+
+    /// What is stored. The draft does not rest on what is read there: nothing else than the
+    /// time makes it another one, or something that it rests on goes with it.
+    pub fn snapshot(&self) -> &dyn Snapshot {
+        self.snapshot
+    }
+
+    /// Which bucket it is.
+    pub fn bucket(&self) -> Bucket {
+        self.bucket
+    }
+
     /// Whether `key` has, for certain, the value that it had in an earlier snapshot.
     /// Then the draft rests on it, as if it had been read here.
     pub fn is_as_in(&self, since: Mark, key: &[u8]) -> bool {

@@ -55,6 +55,7 @@ pub(crate) fn script(path: &Path, engine: Engine) -> Result<(), String> {
             }
             Act::NoTestClock => mode.no_test_clock = true,
             Act::Serverless => mode.engine.serverless = true,
+            Act::PartitionQuota(bytes) => mode.engine.partition_quota = Some(bytes),
             Act::ContainerQuota(bytes) => mode.engine.container_quota = Some(bytes),
             _ => {}
         }
@@ -101,6 +102,7 @@ impl Player {
             | Act::QuerySteps { .. }
             | Act::Serverless
             | Act::ContainerQuota(_)
+            | Act::PartitionQuota(_)
             | Act::NoTestClock => {}
             Act::Clock(second) => self.server.clock(*second),
             Act::Pass(seconds) => self.server.wall.pass(*seconds),

@@ -17,6 +17,7 @@ pub(crate) enum Act {
     NoTestClock,
     Serverless,
     ContainerQuota(u64),
+    PartitionQuota(u64),
     Clock(u64),
     Pass(u64),
     QuerySteps { page: u64, whole: u64 },
@@ -78,6 +79,7 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Step>, String> {
             }
             ["no-test-clock"] => Act::NoTestClock,
             ["serverless"] => Act::Serverless,
+            ["partition-quota", bytes] => Act::PartitionQuota(number(line, bytes)?),
             ["container-quota", bytes] => Act::ContainerQuota(number(line, bytes)?),
             ["clock", second] => Act::Clock(number(line, second)?),
             ["pass", seconds] => Act::Pass(number(line, seconds)?),

@@ -201,13 +201,14 @@ fn settings_mean_what_they_say() {
     let checked = check(&format!(
         "--key {OWN} --read-only-key {OTHER} --tls-san a,*.b.example --tls-san 10.0.0.5 \
          --durability relaxed --data d --ttl-change-delay 2592000 --ttl-change-guard 12.5 \
-         --lenient-order-by --cache 64 --container-quota 21474836480 --serverless"
+         --lenient-order-by --cache 64 --container-quota 21474836480 --partition-quota 1024 --serverless"
     ))
     .unwrap();
     assert_eq!(checked.ttl_change_delay_seconds, 30 * 24 * 60 * 60);
     assert_eq!(checked.ttl_change_guard_percent, Some(12.5));
     assert!(checked.lenient_order_by);
     assert_eq!(checked.container_quota, Some(20 << 30));
+    assert_eq!(checked.partition_quota, Some(1024));
     assert!(checked.serverless);
     assert!(checked.own_key);
     assert_eq!(checked.keys.primary, OWN);
@@ -227,6 +228,7 @@ fn nothing_set_is_a_local_server() {
     assert!(!checked.own_key);
     assert!(!checked.lenient_order_by);
     assert_eq!(checked.container_quota, None);
+    assert_eq!(checked.partition_quota, None);
     assert!(!checked.serverless);
     assert_eq!(checked.ttl_change_delay_seconds, 0);
     assert_eq!(checked.ttl_change_guard_percent, None);

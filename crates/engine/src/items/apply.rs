@@ -8,8 +8,10 @@ use dayfly_storage::{Batch, Bucket, Stamp};
 
 use super::decide::{Change, Corpse, New};
 use super::sight::Old;
+use crate::keys::Partition;
 use crate::liveness::Ending;
 use crate::log::Telling;
+use crate::quota::Moved;
 use crate::record::{Record, Seal};
 use crate::{keys, version};
 
@@ -24,12 +26,26 @@ pub(super) struct Applied<'b> {
     made: Vec<Option<Record>>,
     /// What each of them shows.
     shown: Vec<Option<Record>>,
+    /// What they do in their partitions, if somebody has to know.
+    moved: Option<Vec<(Partition, Moved)>>,
 }
 
 impl<'b> Applied<'b> {
     pub(super) fn new(stamp: Stamp, bucket: Bucket, has_log: bool, batch: &'b mut Batch) -> Self {
         let told = Telling::by(stamp, has_log);
-        Applied { stamp, bucket, batch, told, made: Vec::new(), shown: Vec::new() }
+        Applied { stamp, bucket, batch, told, made: Vec::new(), shown: Vec::new(), moved: None }
+    }
+
+    /// Somebody has to know what becomes of partitions.
+    pub(super) fn count(&mut self) {
+        self.moved = Some(Vec::new());
+    }
+
+    fn note(&mut self, partition: &Partition, gone: Option<&Record>, came: Option<&Record>) {
+        if let Some(moved) = &mut self.moved {
+            let (gone, came) = (gone.map(Record::counted), came.map(Record::counted));
+            moved.push((partition.clone(), Moved::Item { gone, came }));
+        }
     }
 
     /// Leaves out a write that was refused.
@@ -54,9 +70,12 @@ impl<'b> Applied<'b> {
         self.shown.push(None);
     }
 
-    /// The version that each write made or shows; a delete has none.
-    pub(super) fn into_versions(self) -> Vec<Option<Record>> {
-        self.made.into_iter().zip(self.shown).map(|(made, shown)| made.or(shown)).collect()
+    /// The version that each write made or shows; a delete has none. And what became of
+    /// partitions.
+    pub(super) fn into_versions(self) -> (Vec<Option<Record>>, Vec<(Partition, Moved)>) {
+        let versions = self.made.into_iter().zip(self.shown);
+        let versions = versions.map(|(made, shown)| made.or(shown)).collect();
+        (versions, self.moved.unwrap_or_default())
     }
 
     fn change(&mut self, change: Change) -> Option<Record> {
@@ -65,6 +84,7 @@ impl<'b> Applied<'b> {
                 let docno = version::docno(self.stamp, self.ordinal(), keys::slice_of(self.bucket));
                 let record = record.seal(self.seal(ttl, docno));
                 record.put(self.batch, &partition, &key, &indexed, &self.told);
+                self.note(&partition, None, Some(&record));
                 Some(record)
             }
             Change::Replace { new, old, difference } => {
@@ -74,19 +94,22 @@ impl<'b> Applied<'b> {
                 let record = new.record.seal(seal);
                 let (partition, key) = (&new.partition, &new.key);
                 record.put_over(&old, self.batch, partition, key, &difference, &self.told);
+                self.note(partition, Some(&old), Some(&record));
                 Some(record)
             }
             Change::Move { new, old, before, from } => {
                 let old = self.resolved(old)?;
                 let New { record, ttl, partition, key, indexed, .. } = new;
                 let record = record.seal(self.seal(ttl, old.docno));
-                let (old, told) = ((&old, &before, &from), &mut self.told);
-                record.put_moved(old, self.batch, &partition, &key, &indexed, told);
+                let (from, told) = ((&old, &before, &from), &mut self.told);
+                record.put_moved(from, self.batch, &partition, &key, &indexed, told);
+                self.note(&partition, Some(&old), Some(&record));
                 Some(record)
             }
             Change::Bury { old, spot, indexed } => {
                 let old = self.resolved(old)?;
                 old.bury(self.batch, &spot.key, &indexed, Ending::Deleted(None), &mut self.told);
+                self.note(&spot.partition, Some(&old), None);
                 None
             }
             Change::Nothing { .. } => None,

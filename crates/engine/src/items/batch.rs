@@ -44,7 +44,7 @@ pub(crate) fn plan(opened: &Opened, batch: WriteBatch, around: Around) -> Result
         .map(|step| step.map_or_else(|error| Ok(Err(error)), |step| at_home(step, &home)))
         .collect::<Result<Vec<_>>>()?;
     let bucket = home.bucket();
-    plan_of(opened, bucket, opened.place(&part), steps, mode, around)
+    Ok(plan_of(opened, bucket, opened.place(&part), steps, mode, around))
 }
 
 fn is_read(step: &WriteItem) -> bool {

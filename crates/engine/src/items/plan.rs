@@ -19,8 +19,9 @@ use crate::catalog::Container;
 use crate::deadlines::Deadlines;
 use crate::head::LogState;
 use crate::index::Index;
+use crate::keys::Partition;
 use crate::operation::{BatchMode, WriteItem};
-use crate::quota::{Allowance, Quota};
+use crate::quota::{Allowance, Moved, Quota, Quotas};
 use crate::record::Record;
 use crate::reply::{Origin, Reply, Success};
 use crate::scope::Opened;
@@ -32,6 +33,8 @@ pub(crate) struct Around {
     deadlines: Arc<Deadlines>,
     /// Where expired items are counted that writes bury.
     burials: Arc<Burials>,
+    /// What limits them, if anything does.
+    quotas: Option<Arc<Quotas>>,
 }
 
 impl Around {
@@ -40,7 +43,22 @@ impl Around {
             index: Arc::clone(&shared.index),
             deadlines: Arc::clone(&shared.deadlines),
             burials: Arc::clone(&shared.burials),
+            quotas: shared.quotas.as_ref().map(Arc::clone),
         }
+    }
+}
+
+impl Around {
+    /// What limits these writes to a bucket.
+    fn quota(
+        &self,
+        container: &Container,
+        bucket: Bucket,
+        wanted: &[Result<Wanted>],
+    ) -> Option<Quota> {
+        let partitions = wanted.iter().flatten().map(|wanted| &wanted.act.spot().partition);
+        let quotas = self.quotas.as_ref()?;
+        Some(quotas.quota(container, bucket, partitions))
     }
 }
 
@@ -54,12 +72,12 @@ pub(crate) fn plan(
     writes: impl IntoIterator<Item = Result<WriteItem>>,
     mode: BatchMode,
     around: Around,
-) -> Result<WritePlan> {
-    let quota = Quota::of(opened, bucket)?;
+) -> WritePlan {
     let read = |write: Result<WriteItem>| write.and_then(|write| Wanted::read(opened, write));
     let container = Arc::clone(&opened.container);
-    let wanted = writes.into_iter().map(read).collect();
-    Ok(WritePlan { container, bucket, place: origin, wanted, mode, around, quota })
+    let wanted: Vec<_> = writes.into_iter().map(read).collect();
+    let quota = around.quota(&container, bucket, &wanted);
+    WritePlan { container, bucket, place: origin, wanted, mode, around, quota }
 }
 
 /// The plan for one write, which must be readable.
@@ -67,8 +85,8 @@ pub(crate) fn plan_one(opened: &Opened, write: WriteItem, around: Around) -> Res
     let wanted = Wanted::read(opened, write)?;
     let spot = wanted.act.spot();
     let (bucket, place) = (spot.bucket, spot.place(&opened.container, 0));
-    let quota = Quota::of(opened, bucket)?;
     let (container, wanted) = (Arc::clone(&opened.container), vec![Ok(wanted)]);
+    let quota = around.quota(&container, bucket, &wanted);
     Ok(WritePlan { container, bucket, place, wanted, mode: BatchMode::Atomic, around, quota })
 }
 
@@ -97,6 +115,8 @@ pub(crate) struct Written {
     buried: usize,
     /// From which second on it is not told any more what they did, if it is told.
     told_until: Option<Second>,
+    /// What it did in partitions, if somebody has to know.
+    moved: Vec<(Partition, Moved)>,
 }
 
 /// What one write did.
@@ -139,10 +159,10 @@ impl WritePlan {
     }
 
     /// What becomes of each write.
-    fn decide(
-        &self,
+    fn decide<'p>(
+        &'p self,
         sight: &mut Sight<'_>,
-        mut allowance: Option<Allowance<'_>>,
+        mut allowance: Option<Allowance<'p>>,
     ) -> Vec<Result<Decision>> {
         let mut decisions: Vec<Result<Decision>> = Vec::with_capacity(self.wanted.len());
         let (mut bytes, mut has_failed) = (0, false);
@@ -162,9 +182,9 @@ impl WritePlan {
                 if is_told && place > 0 && bytes > ANSWER_BYTES_MAX {
                     return Err(self.too_much());
                 }
-                if let Some(allowance) = &mut allowance {
+                if let (Some(allowance), Ok(wanted)) = (&mut allowance, wanted) {
                     let (before, after) = decision.item_bytes(sight.now);
-                    allowance.take(before, after)?;
+                    allowance.take(&wanted.act.spot().partition, before, after)?;
                 }
                 Ok(decision)
             });
@@ -234,9 +254,13 @@ impl Plan for WritePlan {
             default: sight.default,
             log: sight.log,
             minimal: self.is_minimal(),
+            counts: self.quota.as_ref().is_some_and(Quota::counts),
             decisions,
         };
         if !writes {
+            if let Some(quota) = &self.quota {
+                quota.give_back();
+            }
             return Err(Refused::Decided(decided.show(lsn, now)));
         }
         Ok(Draft::new(move |stamp, batch: &mut Batch| decided.apply(stamp, batch))
@@ -270,11 +294,17 @@ impl Plan for WritePlan {
             self.around.deadlines.tell(self.bucket, at);
         }
         self.around.burials.buried(self.bucket, written.buried);
+        if let Some(quota) = &self.quota {
+            quota.settle(written.lsn, &written.moved);
+        }
     }
 
     /// What it made may be there, and die: the purge looks for itself.
     fn doubtful(&self) {
         self.around.deadlines.look_at(self.bucket);
+        if let Some(quota) = &self.quota {
+            quota.doubt();
+        }
     }
 }
 
@@ -288,6 +318,8 @@ struct Decided {
     /// The log of the bucket, if it has one.
     log: Option<LogState>,
     minimal: Vec<bool>,
+    /// Whether somebody has to know what it does in partitions.
+    counts: bool,
     decisions: Vec<Result<Decision>>,
 }
 
@@ -300,6 +332,9 @@ impl Decided {
 
     fn apply(self, stamp: Stamp, batch: &mut Batch) -> Written {
         let mut applied = Applied::new(stamp, self.bucket, self.log.is_some(), batch);
+        if self.counts {
+            applied.count();
+        }
         let mut outcomes = Vec::with_capacity(self.decisions.len());
         let mut buried = 0;
         for (decision, minimal) in self.decisions.into_iter().zip(self.minimal) {
@@ -313,7 +348,8 @@ impl Decided {
                 applied.pass();
             }
         }
-        for (outcome, record) in outcomes.iter_mut().zip(applied.into_versions()) {
+        let (versions, moved) = applied.into_versions();
+        for (outcome, record) in outcomes.iter_mut().zip(versions) {
             if let Ok(done) = outcome {
                 let life = record.as_ref().map(|record| record.life);
                 done.dies_at = life.and_then(|life| life.expires_at(self.default)).map(|at| at.0);
@@ -323,7 +359,8 @@ impl Decided {
         let place = Origin { lsn: Some(stamp.lsn), ..self.place };
         let (lsn, now) = (stamp.lsn, Timestamp(stamp.ts));
         let told_until = self.log.map(|log| log.until(now));
-        Written { container: self.container, place, lsn, now, outcomes, buried, told_until }
+        let container = self.container;
+        Written { container, place, lsn, now, outcomes, buried, told_until, moved }
     }
 }
 

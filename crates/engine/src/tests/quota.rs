@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use dayfly_model::ErrorKind;
 use serde_json::json;
 
-use super::server::{Kind, Server, Setup};
+use super::random::Random;
+use super::server::{Kind, Server, Setup, at, partition_key, write};
+use crate::operation::{Act, Operation};
 
 /// How many threads write, and how many items each of them tries.
 const THREADS: u64 = 8;
@@ -54,20 +56,140 @@ fn many_writers_fill_it_to_the_byte() {
     }
 }
 
-/// In several buckets each judges by what was alive in the others when the request began.
+/// In several buckets, too: what one of them takes in is known to the drafts of the others.
 #[test]
-fn all_buckets_of_a_container_count() {
+fn writers_of_all_buckets_fill_it_to_the_byte() {
     let setup =
         Setup { container_quota: Some(ROOM * ITEM_BYTES), ..Setup::of(Kind::Memory { slices: 4 }) };
     let mut server = Server::with(setup);
     server.make_container(Some(10), &[]);
-    for round in 0..2 {
+    for round in 0..3 {
         server.clock(1000 + 10 * round);
-        for number in 0..ROOM + 20 {
-            let mut item = item(round, number);
-            item["pk"] = char::from(b'a' + u8::try_from(number % 26).unwrap()).to_string().into();
-            let outcome = server.create(item);
-            assert_eq!(outcome.is_ok(), number < ROOM, "{round} {number} {outcome:?}");
+        let taken = AtomicU64::new(0);
+        std::thread::scope(|scope| {
+            for thread in 0..THREADS {
+                let (server, taken) = (&server, &taken);
+                scope.spawn(move || {
+                    for number in 0..TRIES {
+                        let mut item = item(round, thread * TRIES + number);
+                        item["pk"] = pk(number % 26).into();
+                        match server.create(item) {
+                            Ok(_) => drop(taken.fetch_add(1, Ordering::Relaxed)),
+                            Err(kind) => assert_eq!(kind, ErrorKind::QuotaReached),
+                        }
+                    }
+                });
+            }
+        });
+        assert_eq!(taken.into_inner(), ROOM, "round {round}");
+        assert_eq!(server.listed() as u64, ROOM);
+    }
+}
+
+/// A name of one letter.
+fn pk(number: u64) -> String {
+    char::from(b'a' + u8::try_from(number).unwrap()).to_string()
+}
+
+/// A partition among others of its bucket: whoever is told to come again does, and in the end
+/// it is filled to the byte, and no further.
+#[test]
+fn many_writers_fill_a_partition_to_the_byte() {
+    for (quota, expected) in [(ROOM * ITEM_BYTES, ROOM), (ROOM * ITEM_BYTES - 1, ROOM - 1)] {
+        let setup = Setup { partition_quota: Some(quota), ..Setup::of(Kind::Memory { slices: 1 }) };
+        let mut server = Server::with(setup);
+        server.make_container(Some(10), &[]);
+        for number in 0..30 {
+            let mut other = item(0, number);
+            (other["pk"], other["ttl"]) = (pk(number % 3).into(), (-1).into());
+            server.create(other).unwrap();
+        }
+        for round in 0..3 {
+            server.clock(1000 + 10 * round);
+            let taken = AtomicU64::new(0);
+            std::thread::scope(|scope| {
+                for thread in 0..THREADS {
+                    let (server, taken) = (&server, &taken);
+                    scope.spawn(move || {
+                        for number in 0..TRIES {
+                            let item = item(round, thread * TRIES + number);
+                            let again = || server.create(item.clone());
+                            let mut outcome = again();
+                            while outcome == Err(ErrorKind::RetryWith) {
+                                outcome = again();
+                            }
+                            match outcome {
+                                Ok(_) => drop(taken.fetch_add(1, Ordering::Relaxed)),
+                                Err(kind) => assert_eq!(kind, ErrorKind::QuotaReached),
+                            }
+                        }
+                    });
+                }
+            });
+            assert_eq!(taken.into_inner(), expected, "round {round}");
+            assert_eq!(server.listed() as u64, 30 + expected);
         }
     }
+}
+
+/// What an item of this text takes, while the time has four digits.
+fn bytes(item: &serde_json::Value) -> u64 {
+    item.to_string().len() as u64 + 195 + 4
+}
+
+/// Random histories, with items that expire or are touched, other defaults, deleted partitions,
+/// the purge and restarts: a write is taken if what is shown of its partition leaves room for it.
+#[test]
+fn a_partition_has_what_is_shown_of_it() {
+    const QUOTA: u64 = 4_000;
+    let (mut refused, mut taken) = (0, 0);
+    for seed in 0..16 {
+        let mut random = Random(seed);
+        let slices = if random.chance(50) { 1 } else { 4 };
+        let setup = Setup { partition_quota: Some(QUOTA), ..Setup::of(Kind::Disk { slices }) };
+        let mut server = Server::with(setup);
+        server.make_container(Some(20), &[]);
+        let mut now = 1000;
+        for step in 0..120 {
+            let (key, id) = (pk(random.below(3)), random.below(12).to_string());
+            match random.below(20) {
+                0..=1 => {
+                    now += random.below(12);
+                    server.clock(now);
+                }
+                2 => drop(server.turns()),
+                3 => {
+                    let partition_key = Some(partition_key(&key));
+                    server.run(Operation::DeletePartition { at: at(), partition_key }).unwrap();
+                }
+                4 => server.set_default([None, Some(-1), Some(7), Some(20)][step % 4], &[]),
+                5 => server.restart(),
+                6..=7 => {
+                    let _ = server.run(write(Act::Delete(id), &format!("\"{key}\"")));
+                }
+                _ => {
+                    let live: u64 = (0..12)
+                        .filter_map(|id| server.read(&id.to_string(), &key).ok())
+                        .map(|shown| shown.to_string().len() as u64)
+                        .sum();
+                    let before = server.read(&id, &key).map_or(0, |shown| shown.to_string().len());
+                    let text = "x".repeat(usize::try_from(random.below(1_200)).unwrap());
+                    let mut new = json!({"id": id, "pk": key, "text": text});
+                    if random.chance(30) {
+                        new["ttl"] = (1 + random.below(30)).into();
+                    }
+                    let (before, after) = (before as u64, bytes(&new));
+                    let fits = after <= before || live - before + after <= QUOTA;
+                    let outcome = server.upsert(new).map(drop);
+                    let expected = if fits { Ok(()) } else { Err(ErrorKind::QuotaReached) };
+                    assert_eq!(
+                        outcome, expected,
+                        "seed {seed}, step {step}: {live} {before} {after}"
+                    );
+                    *(if fits { &mut taken } else { &mut refused }) += 1;
+                }
+            }
+        }
+    }
+    assert!(taken > 300 && refused > 200, "{taken} {refused}");
 }

@@ -67,6 +67,7 @@ pub(super) struct Setup {
     pub(super) hierarchical: bool,
     pub(super) limits: QueryLimits,
     pub(super) container_quota: Option<u64>,
+    pub(super) partition_quota: Option<u64>,
 }
 
 /// The tenant of all items.
@@ -83,6 +84,7 @@ impl Setup {
             hierarchical: false,
             limits: QueryLimits::SMALL,
             container_quota: None,
+            partition_quota: None,
         }
     }
 
@@ -214,6 +216,7 @@ impl Server {
             change_delay_seconds: self.setup.change_delay_seconds,
             query_limits: self.setup.limits,
             container_quota: self.setup.container_quota,
+            partition_quota: self.setup.partition_quota,
             ..EngineSettings::default()
         }
     }

@@ -200,6 +200,7 @@ impl History {
             hierarchical: seed.is_multiple_of(3),
             limits: QueryLimits::SMALL,
             container_quota: None,
+            partition_quota: None,
         };
         let steps = (0..STEPS as u64).map(|mark| random.step(mark)).collect();
         History { setup, has_log: seed % 5 < 3, steps }
