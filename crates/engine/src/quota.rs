@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex};
 use dayfly_model::{Error, ErrorKind, Result};
 use dayfly_storage::{Bucket, View};
 
-pub(crate) use self::partitions::Moved;
+pub(crate) use self::partitions::Shift;
 use self::partitions::{Fits, Partitions, Promise};
 use crate::catalog::Container;
 use crate::keys::Partition;
@@ -68,7 +68,7 @@ impl Quotas {
     /// All items of a partition are dead since this commit.
     pub(crate) fn emptied(&self, bucket: Bucket, partition: &Partition, lsn: u64) {
         if let Some(partitions) = &self.partitions {
-            partitions.moved(bucket, partition, lsn, std::iter::once(Moved::Emptied));
+            partitions.moved(bucket, partition, lsn, std::iter::once(Shift::Emptied));
         }
     }
 
@@ -117,7 +117,7 @@ impl Quota {
     }
 
     /// The plan is committed, and did this.
-    pub(crate) fn settle(&self, lsn: u64, moved: &[(Partition, Moved)]) {
+    pub(crate) fn settle(&self, lsn: u64, moved: &[(Partition, Shift)]) {
         let Some(partitions) = &self.quotas.partitions else { return };
         for partition in self.promises.keys() {
             let here = moved.iter().filter(|(of, _)| of == partition);

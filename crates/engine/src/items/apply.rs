@@ -11,7 +11,7 @@ use super::sight::Old;
 use crate::keys::Partition;
 use crate::liveness::Ending;
 use crate::log::Telling;
-use crate::quota::Moved;
+use crate::quota::Shift;
 use crate::record::{Record, Seal};
 use crate::{keys, version};
 
@@ -27,7 +27,7 @@ pub(super) struct Applied<'b> {
     /// What each of them shows.
     shown: Vec<Option<Record>>,
     /// What they do in their partitions, if somebody has to know.
-    moved: Option<Vec<(Partition, Moved)>>,
+    moved: Option<Vec<(Partition, Shift)>>,
 }
 
 impl<'b> Applied<'b> {
@@ -44,7 +44,7 @@ impl<'b> Applied<'b> {
     fn note(&mut self, partition: &Partition, gone: Option<&Record>, came: Option<&Record>) {
         if let Some(moved) = &mut self.moved {
             let (gone, came) = (gone.map(Record::counted), came.map(Record::counted));
-            moved.push((partition.clone(), Moved::Item { gone, came }));
+            moved.push((partition.clone(), Shift::Item { gone, came }));
         }
     }
 
@@ -72,7 +72,7 @@ impl<'b> Applied<'b> {
 
     /// The version that each write made or shows; a delete has none. And what became of
     /// partitions.
-    pub(super) fn into_versions(self) -> (Vec<Option<Record>>, Vec<(Partition, Moved)>) {
+    pub(super) fn into_versions(self) -> (Vec<Option<Record>>, Vec<(Partition, Shift)>) {
         let versions = self.made.into_iter().zip(self.shown);
         let versions = versions.map(|(made, shown)| made.or(shown)).collect();
         (versions, self.moved.unwrap_or_default())

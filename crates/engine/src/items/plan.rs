@@ -21,7 +21,7 @@ use crate::head::LogState;
 use crate::index::Index;
 use crate::keys::Partition;
 use crate::operation::{BatchMode, WriteItem};
-use crate::quota::{Allowance, Moved, Quota, Quotas};
+use crate::quota::{Allowance, Quota, Quotas, Shift};
 use crate::record::Record;
 use crate::reply::{Origin, Reply, Success};
 use crate::scope::Opened;
@@ -116,7 +116,7 @@ pub(crate) struct Written {
     /// From which second on it is not told any more what they did, if it is told.
     told_until: Option<Second>,
     /// What it did in partitions, if somebody has to know.
-    moved: Vec<(Partition, Moved)>,
+    moved: Vec<(Partition, Shift)>,
 }
 
 /// What one write did.

@@ -35,28 +35,28 @@ const CHUNK: usize = 1_024;
 /// Who has how much of what a partition may hold.
 pub(crate) struct Partitions {
     bytes_max: u64,
-    rooms: Mutex<HashMap<(Bucket, Partition), SharedRoom>>,
+    rooms: Mutex<HashMap<(Bucket, Partition), SharedSpace>>,
 }
 
 /// The room in a partition, for all who write to it.
-type SharedRoom = Arc<Mutex<Room>>;
+type SharedSpace = Arc<Mutex<Space>>;
 
 /// What is known of a partition.
 #[derive(Default)]
-struct Room {
+struct Space {
     /// What drafts may add whose commits are not counted yet.
     promised: u64,
     held: Option<Held>,
     /// What the last commits did, for who goes through the items of before. Empty if it is known
     /// what is held.
-    recent: VecDeque<(u64, Moved)>,
+    recent: VecDeque<(u64, Shift)>,
     /// Commits up to this one are not among them any more.
     forgotten: u64,
 }
 
 /// What a commit did in a partition.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Moved {
+pub(crate) enum Shift {
     /// One version of an item gave way to another.
     Item { gone: Option<CountedItem>, came: Option<CountedItem> },
     /// All that there was is dead.
@@ -73,9 +73,9 @@ struct Held {
 }
 
 impl Held {
-    fn apply(&mut self, moved: &Moved) {
+    fn apply(&mut self, moved: &Shift) {
         match moved {
-            Moved::Item { gone, came } => {
+            Shift::Item { gone, came } => {
                 if let Some(came) = came {
                     *self.at(came) += came.bytes;
                     self.total += came.bytes;
@@ -87,7 +87,7 @@ impl Held {
                     self.total -= taken;
                 }
             }
-            Moved::Emptied => *self = Held { lsn: self.lsn, ..Held::default() },
+            Shift::Emptied => *self = Held { lsn: self.lsn, ..Held::default() },
         }
     }
 
@@ -115,9 +115,9 @@ impl Held {
     }
 }
 
-impl Room {
+impl Space {
     /// A commit is published that did all this.
-    fn moved(&mut self, lsn: u64, moved: impl Iterator<Item = Moved>) {
+    fn moved(&mut self, lsn: u64, moved: impl Iterator<Item = Shift>) {
         if let Some(held) = &mut self.held {
             // What was found in a group that was not published yet has its commits already.
             if lsn > held.lsn {
@@ -139,8 +139,8 @@ impl Room {
     fn since(&self, lsn: u64) -> Option<u64> {
         let unseen = self.recent.iter().filter(|(at, _)| *at > lsn);
         let bytes = unseen.map(|(_, moved)| match moved {
-            Moved::Item { came: Some(came), .. } => came.bytes,
-            Moved::Item { .. } | Moved::Emptied => 0,
+            Shift::Item { came: Some(came), .. } => came.bytes,
+            Shift::Item { .. } | Shift::Emptied => 0,
         });
         (self.forgotten <= lsn).then(|| bytes.sum())
     }
@@ -171,7 +171,7 @@ pub(super) enum Fits {
 
 /// What a draft may add to a partition. It is given back when this is dropped.
 pub(crate) struct Promise {
-    room: SharedRoom,
+    room: SharedSpace,
     partition: Partition,
     bytes: u64,
 }
@@ -252,7 +252,7 @@ fn hold(view: &View<'_>, partition: &Partition) -> Result<Held> {
         let Some((last, _)) = rows.last() else { return Ok(held) };
         range.go_behind(last);
         for (_, row) in &rows {
-            held.apply(&Moved::Item { gone: None, came: Some(CountedItem::decode(row)?) });
+            held.apply(&Shift::Item { gone: None, came: Some(CountedItem::decode(row)?) });
         }
     }
 }
@@ -282,7 +282,7 @@ impl Partitions {
         bucket: Bucket,
         partition: &Partition,
         lsn: u64,
-        moved: impl Iterator<Item = Moved>,
+        moved: impl Iterator<Item = Shift>,
     ) {
         let room = lock(&self.rooms).get(&(bucket, partition.clone())).map(Arc::clone);
         if let Some(room) = room {
