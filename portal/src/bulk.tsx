@@ -4,7 +4,7 @@ import { useSignal, type Signal } from "@preact/signals";
 import { sentence } from "./api";
 import { deleteItem, rewrite } from "./item-calls";
 import type { Spot } from "./place";
-import { parsed, rowKey, type Row } from "./rows";
+import { rowKey, type Row } from "./rows";
 import { SetTtl } from "./set-ttl";
 import { Button, Dialog, Failure, say } from "./ui";
 import { count, counted } from "./words";
@@ -51,14 +51,14 @@ export function Bulk({ at, chosen, done }: Props) {
     done();
   };
   const remove = async (row: Row) => {
-    const json = parsed(row);
-    const etag = json?.string(json.member("_etag")) ?? "*";
-    const ref = { ...row, self: json?.string(json.member("_self")) };
+    const { json } = row;
+    const etag = json.string(json.member("_etag")) ?? "*";
+    const ref = { ...row, self: json.string(json.member("_self")) };
     return (await deleteItem(at, ref, etag)) === "changed" ? "changed meanwhile" : null;
   };
   const renew = (ttl: number | "keep" | "none") => async (row: Row) => {
-    const json = parsed(row);
-    const item = await rewrite(at, { ...row, self: json?.string(json.member("_self")) }, ttl);
+    const { json } = row;
+    const item = await rewrite(at, { ...row, self: json.string(json.member("_self")) }, ttl);
     return item ? null : "gone meanwhile";
   };
   const busy = progress.value !== null;

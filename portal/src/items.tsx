@@ -8,7 +8,7 @@ import { Item } from "./item";
 import { Bulk } from "./bulk";
 import { Columns } from "./columns";
 import { address, here, set, type Spot } from "./place";
-import { cell, chosenFields, fields, keyShown, page, parsed, rowKey, type Order, type Page, type Row, type View } from "./rows";
+import { cell, chosenFields, fields, keyShown, page, rowKey, type Order, type Page, type Row, type View } from "./rows";
 import { readOnly } from "./session";
 import { Button, Choice, Countdown, Empty, Failure, Select, useAsked } from "./ui";
 import { counted, exact, moment } from "./words";
@@ -281,8 +281,8 @@ interface LineProps {
 
 function Line({ row, columns, narrow, isChosen, choose }: LineProps) {
   const { path, params } = here.value;
-  const json = parsed(row);
-  const self = /^\.\.?$/.test(row.id) ? (json?.string(json.member("_self")) ?? null) : null;
+  const { json } = row;
+  const self = /^\.\.?$/.test(row.id) ? (json.string(json.member("_self")) ?? null) : null;
   const isOpen = params.get("id") === row.id && params.get("pk") === row.partitionKey;
   const target = { ...Object.fromEntries(params), id: row.id || null, pk: row.partitionKey, self, new: null };
   const dead = row.expiresAt !== null && row.expiresAt <= second.value;
@@ -310,7 +310,7 @@ function Line({ row, columns, narrow, isChosen, choose }: LineProps) {
         </td>
       ))}
       {!narrow && <td class="time">{moment(row.ts)}</td>}
-      {!narrow && <OwnTtl row={row} json={json} />}
+      {!narrow && <OwnTtl row={row} />}
       <td class="num expires">
         <Countdown at={row.expiresAt} />
       </td>
@@ -318,13 +318,13 @@ function Line({ row, columns, narrow, isChosen, choose }: LineProps) {
   );
 }
 
-function OwnTtl({ row, json }: { row: Row; json: ReturnType<typeof parsed> }) {
+function OwnTtl({ row }: { row: Row }) {
   if (!row.ignored) return <td class="num">{row.ttl ?? ""}</td>;
   const why = row.class === "uninterpretable" ? "it is no number of seconds" : "time to live is off here";
   return (
     <td class="num">
       <s class="soft" title={`This ttl counts for nothing: ${why}.`}>
-        {cell(json, "ttl")}
+        {cell(row.json, "ttl")}
       </s>
     </td>
   );

@@ -33,13 +33,20 @@ const BLANK = /[ \t\n\r]*/y;
 const STRING = /"(?:[^"\\]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y;
 const WORD = /true|false|null/y;
 
-/** A text that was read. */
+/** A text that was read, or a value in it. */
 export class Json {
   readonly root: Node;
 
-  constructor(readonly text: string) {
-    const reader = new Reader(text);
-    this.root = reader.whole();
+  constructor(
+    readonly text: string,
+    root?: Node,
+  ) {
+    this.root = root ?? new Reader(text).whole();
+  }
+
+  /** A value in this text, by itself. */
+  within(node: Node): Json {
+    return new Json(this.text, node);
   }
 
   /** The text of a node, as it is written. */
@@ -184,6 +191,31 @@ class Reader {
     return new JsonError(message, this.at);
   }
 }
+
+/**
+ * Where half of a surrogate pair stands in a JSON text, by itself or escaped. No UTF-8 has it, so the
+ * server refuses it.
+ */
+export function half(text: string): number | undefined {
+  let open: { at: number; end: number; escaped: boolean } | undefined;
+  for (const { 0: found, 1: code, index } of text.matchAll(/\\(?:u([0-9a-fA-F]{4})|.)|[\ud800-\udfff]/gs)) {
+    const escaped = found.length > 1;
+    const unit = code ? parseInt(code, 16) : escaped ? 0 : found.charCodeAt(0);
+    const isLow = unit >= 0xdc00 && unit < 0xe000;
+    if (open) {
+      if (!isLow || open.end !== index || open.escaped !== escaped) return open.at;
+      open = undefined;
+    } else if (isLow) {
+      return index;
+    } else if (unit >= 0xd800 && unit < 0xdc00) {
+      open = { at: index, end: index + found.length, escaped };
+    }
+  }
+  return open?.at;
+}
+
+/** What is said of it. */
+export const HALF = "Half of a surrogate pair: the server takes no such text.";
 
 const ESCAPES: Record<string, string> = { b: "\b", f: "\f", n: "\n", r: "\r", t: "\t" };
 

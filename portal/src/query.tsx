@@ -225,7 +225,7 @@ async function sampled(at: Spot, abort: AbortSignal): Promise<string[]> {
   const { items } = await itemsPage(at, { order: "key", within: null, after: null }, abort);
   const found = new Set<string>();
   for (const item of items) {
-    for (const [, name] of item.text.matchAll(/"([\p{L}_][\p{L}\p{N}_]*)":/gu)) found.add(name!);
+    for (const [, name] of item.json.raw(item.json.root).matchAll(/"([\p{L}_][\p{L}\p{N}_]*)":/gu)) found.add(name!);
   }
   const system = (name: string) => Number(name.startsWith("_"));
   return [...found].slice(0, NAMES).sort((a, b) => system(a) - system(b) || (a < b ? -1 : 1));

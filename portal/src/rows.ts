@@ -1,7 +1,7 @@
 // The rows of the items' screen: pages of them, their columns, and which are chosen.
 
-import { askFor } from "./api";
-import { cut, Json, read } from "./json";
+import { ask } from "./api";
+import { cut, Json } from "./json";
 import type { Pending } from "./live";
 import { figures, type Spot } from "./place";
 import { steps } from "./item-calls";
@@ -9,7 +9,8 @@ import { steps } from "./item-calls";
 export interface Row {
   id: string;
   partitionKey: string;
-  text: string;
+  /** The item as it is written in the page: nothing of it has become a value. */
+  json: Json;
   ts: number;
   ttl: number | null;
   expiresAt: number | null;
@@ -43,10 +44,20 @@ export async function page(at: Spot, view: View, abort: AbortSignal): Promise<Pa
     const query = new URLSearchParams({ order: view.order, limit: String(ROWS) });
     if (view.order === "expiry" && view.within !== null) query.set("within", String(view.within));
     if (after) query.set("continuation", after);
-    const told = await askFor<Page>(`${figures(at)}/items?${query}`, { abort });
+    const told = pageOf((await ask(`${figures(at)}/items?${query}`, { abort })).text);
     after = told.continuation;
     if (told.items.length > 0 || after === null || turn >= EMPTY_PAGES) return told;
   }
+}
+
+/** The figures of a page as values, its items as texts. */
+function pageOf(text: string): Page {
+  const json = new Json(text);
+  const told = JSON.parse(text) as Page;
+  for (const [n, row] of json.elements(json.member("items")).entries()) {
+    told.items[n]!.json = json.within(json.member("item", row)!);
+  }
+  return told;
 }
 
 export const rowKey = (row: { id: string; partitionKey: string }) => `${row.partitionKey}\n${row.id}`;
@@ -60,23 +71,11 @@ export function keyShown(partitionKey: string): string {
 const CELL = 60;
 
 /** What stands at a path in an item, cut for a cell. */
-export function cell(json: Json | null, path: string): string {
-  const node = json?.at(steps(path));
-  if (!json || !node) return "";
+export function cell(json: Json, path: string): string {
+  const node = json.at(steps(path));
+  if (!node) return "";
   const string = json.string(node);
   return cut(string ?? json.raw(node), CELL);
-}
-
-const cache = new WeakMap<Row, Json | null>();
-
-export function parsed(row: Row): Json | null {
-  let json = cache.get(row);
-  if (json === undefined) {
-    const told = read(row.text);
-    json = told instanceof Json ? told : null;
-    cache.set(row, json);
-  }
-  return json;
 }
 
 const HIDDEN = /^(id|ttl|_rid|_self|_etag|_attachments|_ts)$/;
@@ -86,8 +85,8 @@ export const FIELDS_MAX = 6;
 export function fields(rows: readonly Row[], without: readonly string[]): string[] {
   const seen = new Map<string, number>();
   for (const row of rows) {
-    const root = parsed(row)?.root;
-    if (root?.kind !== "object") continue;
+    const { root } = row.json;
+    if (root.kind !== "object") continue;
     for (const { name, value } of root.members) {
       if (HIDDEN.test(name) || without.includes(name)) continue;
       const weight = value.kind === "object" || value.kind === "array" ? 0.5 : 1;

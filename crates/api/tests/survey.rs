@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 
 use dayfly_engine::QueryLimits;
 use proptest::prelude::*;
+use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use server::{Engine, Mode, Server};
 
@@ -19,6 +21,17 @@ mod frames;
 mod server;
 
 const ITEMS: &str = "/dbs/d/colls/c/docs";
+
+/// A page of items, of which each is as it is written.
+#[derive(Deserialize)]
+struct Page {
+    items: Vec<Row>,
+}
+
+#[derive(Deserialize)]
+struct Row {
+    item: Box<RawValue>,
+}
 
 /// What happens next.
 #[derive(Clone, Debug)]
@@ -123,7 +136,7 @@ impl Played {
         }
     }
 
-    /// All pages of the items, put together.
+    /// All pages of the items, put together. Each has its item as it is written there.
     fn items(&self, asked: &str) -> Vec<Value> {
         let (mut items, mut continuation) = (Vec::new(), String::new());
         for _ in 0..2000 {
@@ -131,7 +144,11 @@ impl Played {
             let (status, mut page, text) = self.ask("GET", &path, "", &Value::Null);
             assert_eq!(status, 200, "{text}");
             assert_eq!(page["now"], self.now);
-            let Value::Array(more) = page["items"].take() else { panic!("{text}") };
+            let Value::Array(mut more) = page["items"].take() else { panic!("{text}") };
+            let Page { items: written } = serde_json::from_str(&text).unwrap();
+            for (row, Row { item }) in more.iter_mut().zip(written) {
+                row["item"] = json!(item.get());
+            }
             items.extend(more);
             match page["continuation"].as_str() {
                 Some(next) => continuation = format!("&continuation={next}"),
@@ -160,7 +177,7 @@ impl Played {
     fn check(&self, limit: u32, within: u64) {
         // By key: what a list has, in its order, to the byte.
         let by_key = self.items(&format!("order=key&limit={limit}"));
-        let texts: Vec<&str> = by_key.iter().map(|item| item["text"].as_str().unwrap()).collect();
+        let texts: Vec<&str> = by_key.iter().map(|item| item["item"].as_str().unwrap()).collect();
         assert_eq!(texts.join(","), self.listed());
 
         // Each row says what is explained of its item.
@@ -174,7 +191,7 @@ impl Played {
                 assert_eq!(told[name], item[name], "{name}: {told} {item}");
             }
             let is_off = told["defaultTtl"].is_null();
-            let has_ttl = item["text"].as_str().unwrap().contains("\"ttl\":");
+            let has_ttl = item["item"].as_str().unwrap().contains("\"ttl\":");
             let is_unread = item["class"] == "uninterpretable";
             assert_eq!(item["ignored"], (is_off && has_ttl) || is_unread, "{told} {item}");
             expected.insert((id.to_owned(), key.to_owned()), told["expiresAt"].as_u64());
@@ -185,7 +202,7 @@ impl Played {
         let ends: Vec<u64> =
             by_expiry.iter().map(|item| item["expiresAt"].as_u64().unwrap_or(u64::MAX)).collect();
         assert!(ends.is_sorted(), "{ends:?}");
-        let name = |item: &Value| item["text"].as_str().unwrap().to_owned();
+        let name = |item: &Value| item["item"].as_str().unwrap().to_owned();
         let sorted = |items: &[Value]| {
             let mut items: Vec<(String, String)> =
                 items.iter().map(|item| (name(item), item.to_string())).collect();

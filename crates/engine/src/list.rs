@@ -9,7 +9,7 @@ use crate::operation::{Page, Part};
 use crate::pages::{bad_token, limit, read_token, write_token};
 use crate::parts::{Segment, segments_before};
 use crate::record::Record;
-use crate::reply::{Pieces, Reply, Success};
+use crate::reply::{Reply, Success};
 use crate::scope::Opened;
 
 /// The largest page, in bytes of JSON.
@@ -18,8 +18,10 @@ pub(crate) const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Shows items of a container.
 pub(crate) fn items(opened: &Opened, part: &Part, page: &Page) -> Reply {
     let container = &opened.container;
-    let text = |record: &Record| Ok(record.render(container, &record.etag(container)));
-    let outcome = rows(opened, part, page, &text).map(|filled| reply(opened, filled));
+    let show = |record: &Record, out: &mut Vec<u8>| {
+        record.render_into(container, &record.etag(container), out);
+    };
+    let outcome = rows(opened, part, page, &show).map(|filled| reply(opened, filled));
     outcome.unwrap_or_else(|error| opened.failed(error)).at(opened.place(part))
 }
 
@@ -37,8 +39,8 @@ fn reply(opened: &Opened, filled: Filled) -> Reply {
     Reply::ok(success, opened.now(), filled.charge.or_miss())
 }
 
-/// What is shown of an item.
-type Text<'a> = &'a dyn Fn(&Record) -> Result<Pieces>;
+/// Writes what is shown of an item.
+type Show<'a> = &'a dyn Fn(&Record, &mut Vec<u8>);
 
 /// A page that is done.
 pub(crate) struct Filled {
@@ -49,9 +51,9 @@ pub(crate) struct Filled {
     pub(crate) charge: Charge,
 }
 
-/// A page of items, of each of which `text` is shown.
-pub(crate) fn rows(opened: &Opened, part: &Part, page: &Page, text: Text<'_>) -> Result<Filled> {
-    ListPage::new(opened, part, page, text).and_then(ListPage::run)
+/// A page of items, each of which is shown by `show`.
+pub(crate) fn rows(opened: &Opened, part: &Part, page: &Page, show: Show<'_>) -> Result<Filled> {
+    ListPage::new(opened, part, page, show).and_then(ListPage::run)
 }
 
 /// Where a page ends: the range, the mark of its segment, and the number of the first item
@@ -69,7 +71,7 @@ struct ListPage<'a> {
     scope: [u8; 4],
     /// How many ranges had been numbered when the first page was asked for.
     numbered: u32,
-    text: Text<'a>,
+    show: Show<'a>,
     documents: Vec<u8>,
     count: usize,
     /// What was looked at in ranges that are done.
@@ -78,7 +80,7 @@ struct ListPage<'a> {
 }
 
 impl<'a> ListPage<'a> {
-    fn new(opened: &'a Opened, part: &Part, page: &Page, text: Text<'a>) -> Result<Self> {
+    fn new(opened: &'a Opened, part: &Part, page: &Page, show: Show<'a>) -> Result<Self> {
         let container = &opened.container;
         let scope = container.number.to_be_bytes();
         let begun = page.continuation.as_ref().map(|token| read(token, scope));
@@ -97,7 +99,7 @@ impl<'a> ListPage<'a> {
             limit: limit(page),
             scope,
             numbered,
-            text,
+            show,
             documents: Vec::new(),
             count: 0,
             looked_at: 0,
@@ -134,7 +136,7 @@ impl<'a> ListPage<'a> {
         let most = self.opened.limits.list_looks;
         loop {
             while let Some(record) = items.pop() {
-                if !self.add(&record)? {
+                if !self.add(&record) {
                     return Ok(Some((segment.range, segment.mark, record.docno)));
                 }
             }
@@ -150,22 +152,24 @@ impl<'a> ListPage<'a> {
     }
 
     /// Adds an item to the page. `false`: the page ends before it.
-    fn add(&mut self, record: &Record) -> Result<bool> {
+    fn add(&mut self, record: &Record) -> bool {
         if self.count >= self.limit {
-            return Ok(false);
+            return false;
         }
-        let text = (self.text)(record)?;
-        if self.count > 0 && self.documents.len() + text.len() > PAGE_BYTES_MAX {
-            return Ok(false);
-        }
+        let before = self.documents.len();
         if self.count > 0 {
             self.documents.push(b',');
         }
-        self.documents.extend_from_slice(&text.first);
-        self.documents.extend_from_slice(&text.second);
+        let start = self.documents.len();
+        (self.show)(record, &mut self.documents);
+        let bytes = self.documents.len() - start;
+        if self.count > 0 && before + bytes > PAGE_BYTES_MAX {
+            self.documents.truncate(before);
+            return false;
+        }
         self.count += 1;
-        self.charge = self.charge.plus(charge::of_read(text.len()));
-        Ok(true)
+        self.charge = self.charge.plus(charge::of_read(bytes));
+        true
     }
 }
 

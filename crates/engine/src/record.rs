@@ -15,7 +15,6 @@
 //! the index as they were: their life stamps may be earlier than its own. How
 //! many items of a bucket are touched is counted where versions come and go.
 
-use std::collections::HashMap;
 use std::ops::Range;
 
 use bytes::{Buf, BufMut, Bytes};
@@ -237,13 +236,33 @@ impl Record {
     /// The item as clients see it: the user's properties, then ours. A large
     /// item is not copied. `etag` is its [`etag`](Record::etag).
     pub(crate) fn render(&self, container: &Container, etag: &str) -> Pieces {
-        let rid = ItemRid { container: container.rid, docno: self.docno }.encode();
-        let text = self.text();
-        let open = text.strip_suffix(b"}").unwrap_or(text);
+        let open = self.open_text();
         let copied = if open.len() < ONE_PIECE_BYTES { open } else { &[] };
         let mut out = Vec::with_capacity(copied.len() + container.self_link.len() + 192);
         out.put_slice(copied);
-        if open.len() > 1 {
+        self.close(container, etag, &mut out);
+        if copied.len() == open.len() {
+            return out.into();
+        }
+        Pieces { first: self.bytes.slice_ref(open), second: out.into() }
+    }
+
+    /// Writes the same behind what is in `out`, for an answer of many items.
+    pub(crate) fn render_into(&self, container: &Container, etag: &str, out: &mut Vec<u8>) {
+        out.put_slice(self.open_text());
+        self.close(container, etag, out);
+    }
+
+    /// The user's JSON, to which something is to be added.
+    fn open_text(&self) -> &[u8] {
+        let text = self.text();
+        text.strip_suffix(b"}").unwrap_or(text)
+    }
+
+    /// Writes our properties behind the user's.
+    fn close(&self, container: &Container, etag: &str, out: &mut Vec<u8>) {
+        let rid = ItemRid { container: container.rid, docno: self.docno }.encode();
+        if self.open_text().len() > 1 {
             out.put_u8(b',');
         }
         for part in ["\"_rid\":\"", &rid, "\",\"_self\":\"", &container.self_link, "docs/", &rid] {
@@ -254,10 +273,6 @@ impl Record {
         out.put_slice(b"\\\"\",\"_attachments\":\"attachments/\",\"_ts\":");
         out.put_slice(self.ts.0.to_string().as_bytes());
         out.put_u8(b'}');
-        if copied.len() == open.len() {
-            return out.into();
-        }
-        Pieces { first: self.bytes.slice_ref(open), second: out.into() }
     }
 
     /// The whole record, as it is stored.
@@ -277,8 +292,9 @@ pub(crate) fn shown_bytes(text_bytes: usize, ts: Timestamp) -> u64 {
     (text_bytes + SYSTEM_BYTES + digits) as u64
 }
 
-/// How many items are read at once that may lie side by side.
-const IN_A_ROW: usize = 32;
+/// How many items are read at once that may lie side by side, to begin with and at most.
+const IN_A_ROW_MIN: usize = 16;
+const IN_A_ROW_MAX: usize = 128;
 
 /// What is stored under an item's key.
 pub(crate) enum Seen {
@@ -378,41 +394,35 @@ pub(crate) fn still_there(
     Ok(alive)
 }
 
-/// The items with these numbers. What was written one after the other lies side by side, and
-/// is read in one go, as long as at least a quarter of it is wanted.
+/// The items with these numbers, which rise. What was written one after the other lies side
+/// by side, and is read in one go, as long as more than half of it is wanted. What is asked
+/// for by its number is maybe in the cache, where it costs less than a row of a scan.
 pub(crate) fn neighbours(
     snapshot: &dyn Snapshot,
     bucket: Bucket,
     numbers: &[u64],
 ) -> Result<Vec<Record>> {
-    let mut sorted = numbers.to_vec();
-    sorted.sort_unstable();
-    let mut found: HashMap<u64, Record> = HashMap::with_capacity(numbers.len());
-    if let (Some(first), Some(last)) = (sorted.first(), sorted.last()) {
-        let mut range = keys::items_from(*first);
-        range.end = keys::item(last.saturating_add(1));
-        loop {
-            let before = found.len();
-            let pairs = snapshot.scan(bucket, &range, Direction::Forward, IN_A_ROW)?;
-            let Some((passed, _)) = pairs.last() else { break };
-            range.go_behind(passed);
-            let read = pairs.len();
-            for (key, value) in pairs {
-                let number = keys::item_number(&key).filter(|it| sorted.binary_search(it).is_ok());
-                if let Some(number) = number {
-                    found.insert(number, Record::decode(value)?);
-                }
-            }
-            if (found.len() - before) * 4 < read || read < IN_A_ROW {
-                break;
+    let mut found = Vec::with_capacity(numbers.len());
+    let (mut missing, mut at_once) = (numbers, IN_A_ROW_MIN);
+    while let [first, .., last] = missing {
+        let range = KeyRange { start: keys::item(*first), end: keys::item(last.saturating_add(1)) };
+        let pairs = snapshot.scan(bucket, &range, Direction::Forward, at_once)?;
+        let (read, before) = (pairs.len(), found.len());
+        for (key, value) in pairs {
+            if let [next, rest @ ..] = missing
+                && keys::item_number(&key) == Some(*next)
+            {
+                found.push(Record::decode(value)?);
+                missing = rest;
             }
         }
+        if (found.len() - before) * 2 <= read {
+            break;
+        }
+        at_once = (at_once * 2).min(IN_A_ROW_MAX);
     }
-    let missing: Vec<u64> =
-        sorted.into_iter().filter(|number| !found.contains_key(number)).collect();
-    found.extend(missing.iter().copied().zip(named(snapshot, bucket, &missing)?));
-    let lost = || Error::Corrupt("a row of the feed without its item".to_owned());
-    numbers.iter().map(|number| found.remove(number).ok_or_else(lost)).collect()
+    found.extend(named(snapshot, bucket, missing)?);
+    Ok(found)
 }
 
 /// The first commit with a row in a part of the feed that was not made before some second,
@@ -523,6 +533,13 @@ impl FeedRow {
         }
         bytes.put_slice(tail);
         bytes.into()
+    }
+
+    /// What the row begins with: when the version was written, and its life stamp.
+    pub(crate) fn glance(mut row: &[u8]) -> Result<(Timestamp, Life)> {
+        let ts = row.try_get_u64().map(Timestamp);
+        ts.and_then(|ts| Ok((ts, Life::from_bits(row.try_get_u64()?))))
+            .map_err(|_| Error::Corrupt("a feed row".to_owned()))
     }
 
     /// The row under `key`.

@@ -25,7 +25,7 @@ use crate::reply::{Reply, Success, storage_failed};
 use crate::scope::Opened;
 use crate::shared::Shared;
 use crate::ttl::Span;
-use crate::{containers, figures, keys, list, pages, standing};
+use crate::{containers, figures, keys, list, pages, standing, version};
 
 /// How long something may be dead and still there, before a person is told. The purge comes
 /// within a second or two, unless it is held up.
@@ -116,24 +116,14 @@ pub(crate) fn items(opened: &Opened, asked: &SurveyItems) -> Result<Reply> {
 }
 
 fn by_key(opened: &Opened, page: &Page) -> Result<(Vec<u8>, Option<String>)> {
-    let mut policies: Vec<(Bucket, Policy)> = Vec::new();
-    for bucket in opened.container.buckets() {
-        policies.push((bucket, policy(opened, bucket)?));
-    }
-    let text = |record: &Record| {
-        let policy = match &*policies {
-            [(_, only)] => *only,
-            several => {
-                let bucket = opened.container.bucket(&opened.container.epk(&key_of(record)));
-                several
-                    .iter()
-                    .find(|(of, _)| *of == bucket)
-                    .map_or_else(Policy::default, |(_, policy)| *policy)
-            }
-        };
-        Ok(row(opened, record, policy).into())
+    let policies: Vec<Policy> =
+        opened.container.buckets().map(|bucket| policy(opened, bucket)).collect::<Result<_>>()?;
+    let show = |record: &Record, out: &mut Vec<u8>| {
+        let slice = usize::from(version::slice_of(record.docno));
+        let policy = policies.get(slice).copied().unwrap_or_default();
+        put_row(opened, record, policy, out);
     };
-    let filled = list::rows(opened, &Part::default(), page, &text)?;
+    let filled = list::rows(opened, &Part::default(), page, &show)?;
     Ok((filled.rows, filled.continuation))
 }
 
@@ -143,13 +133,13 @@ fn by_expiry(
     page: &Page,
 ) -> Result<(Vec<u8>, Option<String>)> {
     let until = within.map(|seconds| Timestamp(opened.now().0 + u64::from(seconds)));
-    let deaths::Deaths { records, policies, continuation } = deaths::page(opened, until, page)?;
+    let deaths::Deaths { records, continuation } = deaths::page(opened, until, page)?;
     let mut rows = Vec::new();
-    for (record, policy) in records.iter().zip(policies) {
+    for (record, policy) in &records {
         if !rows.is_empty() {
             rows.push(b',');
         }
-        rows.append(&mut row(opened, record, policy));
+        put_row(opened, record, *policy, &mut rows);
     }
     Ok((rows, continuation))
 }
@@ -158,34 +148,33 @@ fn policy(opened: &Opened, bucket: Bucket) -> Result<Policy> {
     State::policy(&opened.snapshot.head(bucket)).map_err(storage_failed)
 }
 
-fn key_of(record: &Record) -> PartitionKey {
-    let key = PartitionKey::from_canonical(record.partition_key());
-    key.unwrap_or_else(|| PartitionKey(Vec::new()))
-}
-
-/// What is shown of an item. Its text is a string, so that whoever reads JSON changes no
-/// number in it.
-fn row(opened: &Opened, record: &Record, policy: Policy) -> Vec<u8> {
+/// Writes what is shown of an item. The item stands there as a read answers it, to the byte:
+/// who must not change a number in it takes its text, and not its value.
+fn put_row(opened: &Opened, record: &Record, policy: Policy, out: &mut Vec<u8>) {
     let container = &opened.container;
     let Span { class, ttl, expires, is_ignored } =
         Span::of(container, record, policy, opened.now());
-    let shown = record.render(container, &record.etag(container));
-    let mut row = Vec::with_capacity(shown.len() + shown.len() / 8 + 192);
-    let text = |row: &mut Vec<u8>, name: &str, text: &str| {
-        row.put_slice(name.as_bytes());
-        // Into memory, where nothing goes wrong.
-        let _ = serde_json::to_writer(row, text);
-    };
-    text(&mut row, "{\"id\":", &String::from_utf8_lossy(record.id()));
-    text(&mut row, ",\"partitionKey\":", &key_of(record).to_json());
-    text(&mut row, ",\"text\":", &String::from_utf8_lossy(&shown.to_vec()));
-    let number =
-        |number: Option<i64>| number.map_or("null".to_owned(), |number| number.to_string());
-    let (ttl, expires) = (number(ttl), number(expires.map(|at| at.0.cast_signed())));
-    let rest = format!(
-        ",\"ts\":{},\"ttl\":{ttl},\"expiresAt\":{expires},\"class\":\"{class}\",\"ignored\":{is_ignored}}}",
-        record.ts.0,
-    );
-    row.put_slice(rest.as_bytes());
-    row
+    let key = PartitionKey::from_canonical(record.partition_key());
+    let key = key.map_or_else(|| "[]".to_owned(), |key| key.to_json());
+    put_string(b"{\"id\":", &String::from_utf8_lossy(record.id()), out);
+    put_string(b",\"partitionKey\":", &key, out);
+    put_number(b",\"ts\":", Some(record.ts.0.cast_signed()), out);
+    put_number(b",\"ttl\":", ttl, out);
+    put_number(b",\"expiresAt\":", expires.map(|at| at.0.cast_signed()), out);
+    put_string(b",\"class\":", class, out);
+    out.put_slice(if is_ignored { b",\"ignored\":true" } else { b",\"ignored\":false" });
+    out.put_slice(b",\"item\":");
+    record.render_into(container, &record.etag(container), out);
+    out.put_u8(b'}');
+}
+
+fn put_string(name: &[u8], text: &str, out: &mut Vec<u8>) {
+    out.put_slice(name);
+    // Into memory, where nothing goes wrong.
+    let _ = serde_json::to_writer(out, text);
+}
+
+fn put_number(name: &[u8], number: Option<i64>, out: &mut Vec<u8>) {
+    out.put_slice(name);
+    let _ = serde_json::to_writer(out, &number);
 }

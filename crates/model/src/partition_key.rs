@@ -17,6 +17,7 @@
 
 mod definition;
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use serde_json::Value;
@@ -105,8 +106,15 @@ impl PartitionKey {
 
     /// As the header is written.
     pub fn to_json(&self) -> String {
-        let components: Vec<String> = self.0.iter().map(Component::to_json).collect();
-        format!("[{}]", components.join(","))
+        let mut json = "[".to_owned();
+        for (place, component) in self.0.iter().enumerate() {
+            if place > 0 {
+                json.push(',');
+            }
+            json.push_str(&component.to_json());
+        }
+        json.push(']');
+        json
     }
 
     /// As an object, with the last name of each path; if two have the same, with the whole
@@ -201,13 +209,14 @@ impl Component {
         }
     }
 
-    fn to_json(&self) -> String {
+    fn to_json(&self) -> Cow<'static, str> {
         match self {
-            Component::Undefined => "{}".to_owned(),
-            Component::Null => "null".to_owned(),
-            Component::Bool(truth) => truth.to_string(),
-            Component::Number(number) => json::number_text(positive_zero(*number)),
-            Component::String(string) => Value::from(string.as_str()).to_string(),
+            Component::Undefined => "{}".into(),
+            Component::Null => "null".into(),
+            Component::Bool(truth) => if *truth { "true" } else { "false" }.into(),
+            Component::Number(number) => json::number_text(positive_zero(*number)).into(),
+            // A string can always be written.
+            Component::String(string) => serde_json::to_string(string).unwrap_or_default().into(),
         }
     }
 

@@ -36,7 +36,7 @@ use crate::scope::Opened;
 use crate::{keys, purge, version};
 
 /// How many rows are read at once, to begin with and at most.
-const CHUNK_MIN: usize = 16;
+const CHUNK_MIN: usize = 8;
 const CHUNK_MAX: usize = 512;
 
 /// Tells a token of this order from one of another.
@@ -48,11 +48,16 @@ type StreamPlace = (u64, u64);
 
 /// A page of items, those first that die first.
 pub(super) struct Deaths {
-    /// The items.
-    pub(super) records: Vec<Record>,
-    /// The policy of the bucket of each.
-    pub(super) policies: Vec<Policy>,
+    /// The items, each with the policy of its bucket.
+    pub(super) records: Vec<(Record, Policy)>,
     pub(super) continuation: Option<String>,
+}
+
+/// An item that is on the page.
+struct Picked {
+    bucket: Bucket,
+    policy: Policy,
+    docno: u64,
 }
 
 /// Items of a container that die until a second, or all.
@@ -60,8 +65,7 @@ pub(super) fn page(opened: &Opened, until: Option<Timestamp>, page: &Page) -> Re
     let mut walk = Walk::new(opened, until, page)?;
     let is_more = walk.fill().map_err(storage_failed)?;
     let continuation = is_more.then(|| walk.token());
-    let (records, policies) = walk.records().map_err(storage_failed)?;
-    Ok(Deaths { records, policies, continuation })
+    Ok(Deaths { records: walk.records().map_err(storage_failed)?, continuation })
 }
 
 /// A page on its way.
@@ -73,7 +77,7 @@ struct Walk<'a> {
     /// One of each bucket.
     immortal: Vec<DeathStream<'a>>,
     limit: usize,
-    picked: Vec<(Bucket, Policy, FeedRow)>,
+    picked: Vec<Picked>,
     bytes: u64,
 }
 
@@ -94,18 +98,19 @@ impl<'a> Walk<'a> {
             mortal.push(stream(bucket, Kind::Default, places.next().flatten())?);
             immortal.push(stream(bucket, Kind::Never, places.next().flatten())?);
         }
-        let (limit, picked) = (limit(page), Vec::new());
-        Ok(Walk { opened, until, mortal, immortal, limit, picked, bytes: 0 })
+        let limit = limit(page);
+        Ok(Walk { opened, until, mortal, immortal, limit, picked: Vec::new(), bytes: 0 })
     }
 
     /// Picks what is on the page. Whether there may be more.
     fn fill(&mut self) -> dayfly_storage::Result<bool> {
-        let mut budget = Budget(self.opened.limits.list_looks);
+        let mut budget = Budget { looks: self.opened.limits.list_looks, rows: self.limit };
         while let Some((end, place)) = first(&mut self.mortal, &mut budget)? {
             if self.until.is_some_and(|until| end.second() > until.0) {
                 return Ok(false);
             }
-            if !take(&mut self.picked, &mut self.bytes, self.limit, self.mortal.get_mut(place)) {
+            let Some(stream) = self.mortal.get_mut(place) else { break };
+            if !take(stream, &mut self.picked, &mut self.bytes, &mut budget) {
                 return Ok(true);
             }
         }
@@ -114,7 +119,7 @@ impl<'a> Walk<'a> {
         }
         for stream in &mut self.immortal {
             while stream.peek(&mut budget)?.is_some() {
-                if !take(&mut self.picked, &mut self.bytes, self.limit, Some(stream)) {
+                if !take(stream, &mut self.picked, &mut self.bytes, &mut budget) {
                     return Ok(true);
                 }
             }
@@ -126,25 +131,20 @@ impl<'a> Walk<'a> {
     }
 
     /// Reads the items that were picked, those of a bucket at once.
-    fn records(self) -> dayfly_storage::Result<(Vec<Record>, Vec<Policy>)> {
+    fn records(self) -> dayfly_storage::Result<Vec<(Record, Policy)>> {
         let snapshot = &*self.opened.snapshot;
-        let mut records: Vec<Option<Record>> = self.picked.iter().map(|_| None).collect();
-        for bucket in self.opened.container.buckets() {
-            let places = || (0..).zip(&self.picked).filter(|(_, (of, ..))| *of == bucket);
-            let numbers: Vec<u64> = places().map(|(_, (_, _, row))| row.docno).collect();
-            if numbers.is_empty() {
-                continue;
-            }
-            let found = record::neighbours(snapshot, bucket, &numbers)?;
-            let places: Vec<usize> = places().map(|(place, _)| place).collect();
-            for (place, record) in places.into_iter().zip(found) {
-                if let Some(room) = records.get_mut(place) {
-                    *room = Some(record);
-                }
-            }
+        let mut places: Vec<(usize, &Picked)> = (0..).zip(&self.picked).collect();
+        places.sort_unstable_by_key(|(_, of)| (of.bucket, of.docno));
+        let mut found = Vec::with_capacity(places.len());
+        for of_bucket in places.chunk_by(|(_, one), (_, next)| one.bucket == next.bucket) {
+            let numbers: Vec<u64> = of_bucket.iter().map(|(_, of)| of.docno).collect();
+            let Some((_, first)) = of_bucket.first() else { continue };
+            let records = record::neighbours(snapshot, first.bucket, &numbers)?;
+            let placed = of_bucket.iter().zip(records);
+            found.extend(placed.map(|((place, of), record)| (*place, record, of.policy)));
         }
-        let policies = self.picked.iter().map(|(_, policy, _)| *policy).collect();
-        Ok((records.into_iter().flatten().collect(), policies))
+        found.sort_unstable_by_key(|(place, ..)| *place);
+        Ok(found.into_iter().map(|(_, record, policy)| (record, policy)).collect())
     }
 
     fn token(&self) -> String {
@@ -211,34 +211,37 @@ fn first(
 
 /// Takes the first item of a stream onto the page. `false`: it is full.
 fn take(
-    picked: &mut Vec<(Bucket, Policy, FeedRow)>,
+    stream: &mut DeathStream<'_>,
+    picked: &mut Vec<Picked>,
     bytes: &mut u64,
-    limit: usize,
-    stream: Option<&mut DeathStream<'_>>,
+    budget: &mut Budget,
 ) -> bool {
-    let Some(stream) = stream else { return false };
-    let Some((_, row)) = stream.read.front() else { return false };
-    let fits = picked.is_empty() || *bytes + row.bytes <= PAGE_BYTES_MAX as u64;
-    if picked.len() >= limit || !fits {
+    let Some(waiting) = stream.read.front() else { return false };
+    let fits = picked.is_empty() || *bytes + waiting.bytes <= PAGE_BYTES_MAX as u64;
+    if budget.rows == 0 || !fits {
         return false;
     }
-    *bytes += row.bytes;
-    let row = stream.read.pop_front();
-    picked.extend(row.map(|(_, row)| (stream.bucket, stream.policy, row)));
+    budget.rows -= 1;
+    *bytes += waiting.bytes;
+    picked.push(Picked { bucket: stream.bucket, policy: stream.policy, docno: waiting.docno });
+    stream.read.pop_front();
     true
 }
 
-/// How many rows a page may still step over. What is stepped over is behind the place that
+/// What a page may still take and step over. What is stepped over is behind the place that
 /// a token names, so that each page comes further.
-struct Budget(u64);
+struct Budget {
+    looks: u64,
+    rows: usize,
+}
 
 impl Budget {
     fn spend_one(&mut self) {
-        self.0 = self.0.saturating_sub(1);
+        self.looks = self.looks.saturating_sub(1);
     }
 
     fn is_spent(&self) -> bool {
-        self.0 == 0
+        self.looks == 0
     }
 }
 
@@ -247,6 +250,17 @@ enum Kind {
     ByTtl,
     Default,
     Never,
+}
+
+impl Kind {
+    fn is_of(self, life: Life) -> bool {
+        matches!(
+            (self, life),
+            (Kind::ByTtl, Life::Explicit(_))
+                | (Kind::Default, Life::Inherit(_) | Life::Opaque(_))
+                | (Kind::Never, Life::Never)
+        )
+    }
 }
 
 /// The items of one kind in one bucket, in the order of their ends.
@@ -261,9 +275,20 @@ struct DeathStream<'a> {
     /// The last row that was read.
     at: StreamPlace,
     chunk: usize,
-    /// What was read and not taken: where it stands, and what it is.
-    read: VecDeque<(StreamPlace, FeedRow)>,
+    /// How many rows were read, and how many of them are of this stream.
+    looked: usize,
+    kept: usize,
+    /// What was read and not taken.
+    read: VecDeque<Waiting>,
     is_end: bool,
+}
+
+/// An item that was read in a stream.
+struct Waiting {
+    place: StreamPlace,
+    life: Life,
+    docno: u64,
+    bytes: u64,
 }
 
 impl<'a> DeathStream<'a> {
@@ -292,6 +317,8 @@ impl<'a> DeathStream<'a> {
             liveness: Liveness::of(snapshot, bucket)?,
             at: place.map_or(begin, |place| place.max(begin)),
             chunk: CHUNK_MIN,
+            looked: 0,
+            kept: 0,
             read: VecDeque::new(),
             is_end: false,
         })
@@ -304,15 +331,23 @@ impl<'a> DeathStream<'a> {
                 Kind::ByTtl => self.read_queue(budget)?,
                 Kind::Default | Kind::Never => self.read_feed(budget)?,
             }
-            self.chunk = (self.chunk * 2).min(CHUNK_MAX);
+            self.chunk = self.next_chunk(budget.rows);
         }
-        Ok(self.read.front().map(|(_, row)| DeathAt(self.policy.dies_at(row.life, self.now))))
+        let end = |waiting: &Waiting| self.policy.dies_at(waiting.life, self.now);
+        Ok(self.read.front().map(|waiting| DeathAt(end(waiting))))
+    }
+
+    /// How many rows to read next, for a page that wants so many items: as it was so far, so
+    /// many of them are of this stream.
+    fn next_chunk(&self, wanted: usize) -> usize {
+        let next = (wanted * self.looked).checked_div(self.kept).unwrap_or(self.chunk * 2);
+        next.clamp(CHUNK_MIN, CHUNK_MAX)
     }
 
     /// Behind which row the next page begins.
     fn left_at(&self) -> StreamPlace {
         match self.read.front() {
-            Some(((second, version), _)) => (*second, version - 1),
+            Some(Waiting { place: (second, version), .. }) => (*second, version - 1),
             None => self.at,
         }
     }
@@ -330,7 +365,7 @@ impl<'a> DeathStream<'a> {
         for ((place, key), row) in places.into_iter().zip(&feed).zip(rows) {
             self.at = place;
             let row = row.ok_or_else(|| broken("a queue row without its item"))?;
-            self.keep(place, FeedRow::decode(key, &row)?, budget);
+            self.keep(place, key, &row, budget)?;
         }
         Ok(())
     }
@@ -340,10 +375,10 @@ impl<'a> DeathStream<'a> {
         let rows = self.snapshot.scan(self.bucket, &range, Direction::Forward, self.chunk)?;
         self.is_end = rows.len() < self.chunk;
         let mut second = Timestamp(0);
-        for (key, row) in rows {
-            let row = FeedRow::decode(&key, &row)?;
-            (self.at, second) = ((0, row.version), row.ts);
-            self.keep((0, row.version), row, budget);
+        for (key, row) in &rows {
+            let version = keys::feed_version(key).ok_or_else(|| broken("a feed row"))?;
+            self.at = (0, version);
+            second = self.keep(self.at, key, row, budget)?;
         }
         if self.read.is_empty() && !self.is_end {
             self.leap(second, &range)?;
@@ -351,18 +386,29 @@ impl<'a> DeathStream<'a> {
         Ok(())
     }
 
-    fn keep(&mut self, place: StreamPlace, row: FeedRow, budget: &mut Budget) {
-        let is_meant = matches!(
-            (self.kind, row.life),
-            (Kind::ByTtl, Life::Explicit(_))
-                | (Kind::Default, Life::Inherit(_) | Life::Opaque(_))
-                | (Kind::Never, Life::Never)
-        );
-        if is_meant && !self.liveness.is_dead(&row) {
-            self.read.push_back((place, row));
-        } else if self.read.is_empty() {
+    /// Keeps a row of the feed if it is of this stream. Says when it was written.
+    fn keep(
+        &mut self,
+        place: StreamPlace,
+        key: &[u8],
+        row: &[u8],
+        budget: &mut Budget,
+    ) -> dayfly_storage::Result<Timestamp> {
+        self.looked += 1;
+        let (ts, life) = FeedRow::glance(row)?;
+        if self.kind.is_of(life) {
+            let row = FeedRow::decode(key, row)?;
+            if !self.liveness.is_dead(&row) {
+                let FeedRow { life, docno, bytes, .. } = row;
+                self.kept += 1;
+                self.read.push_back(Waiting { place, life, docno, bytes });
+                return Ok(ts);
+            }
+        }
+        if self.read.is_empty() {
             budget.spend_one();
         }
+        Ok(ts)
     }
 
     /// Goes on where the next living item can be that was written in `second` or later.

@@ -14,6 +14,9 @@ use dayfly_model::partition_key::{Component, PartitionKey};
 use dayfly_model::patch::Patch;
 use dayfly_model::ttl::ContainerTtl;
 use dayfly_storage::clock::LEASE_SECONDS;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::feeds::Readers;
@@ -564,12 +567,11 @@ impl Play {
         loop {
             let order = SurveyOrder::ByExpiry { within: None };
             let asked = SurveyItems { at: at(), order, page: page.clone() };
-            let body = self.view(Operation::SurveyItems(asked))?;
-            for row in body["items"].as_array().unwrap() {
-                let end = row["expiresAt"].as_u64().unwrap_or(u64::MAX);
-                told.push((end, row["text"].as_str().unwrap().to_owned()));
+            let body: Survey = self.view(Operation::SurveyItems(asked))?;
+            for Survived { expires_at, item } in body.items {
+                told.push((expires_at.unwrap_or(u64::MAX), item.get().to_owned()));
             }
-            page.continuation = body["continuation"].as_str().map(ToOwned::to_owned);
+            page.continuation = body.continuation;
             if page.continuation.is_none() {
                 break;
             }
@@ -584,7 +586,7 @@ impl Play {
     /// What is alive and dead, after each step; what will be and would be,
     /// after each step that changed anything that can be seen.
     fn compare_figures(&mut self, number: usize) -> Outcome {
-        let mut status = self.view(Operation::ReadTtl { at: at() })?;
+        let mut status: Value = self.view(Operation::ReadTtl { at: at() })?;
         if self.change.is_none() {
             let default = self.definition.in_force(self.oracle.now);
             same!(status["defaultTtl"], json!(default), "the default");
@@ -616,10 +618,24 @@ impl Play {
         contains(&what_if, &self.oracle.what_if(told), "what would be")
     }
 
-    fn view(&self, operation: Operation) -> Outcome<Value> {
+    fn view<T: DeserializeOwned>(&self, operation: Operation) -> Outcome<T> {
         let success = self.ask(operation)?.outcome.map_err(|error| error.to_string())?;
         Ok(serde_json::from_slice(&success.body.to_vec()).unwrap())
     }
+}
+
+/// A page of items with the ends of their lives, each as it is written there.
+#[derive(Deserialize)]
+struct Survey {
+    items: Vec<Survived>,
+    continuation: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Survived {
+    expires_at: Option<u64>,
+    item: Box<RawValue>,
 }
 
 /// A page of a feed: its status, what is on it, and where it ends.
