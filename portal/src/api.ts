@@ -145,7 +145,8 @@ async function handled(
   const seconds = Math.max(1, Math.ceil(asked / 1000));
   waiting.value = { status: answer.status, seconds };
   try {
-    await beats(seconds, abort);
+    // The next beat may come at once: so many whole seconds are one beat more.
+    await beats(seconds + 1, abort);
   } finally {
     waiting.value = null;
   }

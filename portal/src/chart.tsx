@@ -51,7 +51,20 @@ export function Chart({ now, seconds, lines, names, kinds, height = HEIGHT }: Pr
     });
   });
   const last = lines.map((line, index) => `${names[index]} ${figure(line.at(-1) ?? 0)}`).join(", ");
-  return <div class="chart" ref={place} role="img" aria-label={`Now: ${last}`} />;
+  return (
+    <>
+      <div class="chart" ref={place} role="img" aria-label={`Now: ${last}`} />
+      {names.length > 1 && (
+        <p class="legend" aria-hidden="true">
+          {names.map((name, index) => (
+            <span key={name}>
+              <span class={`key ${kinds[index] ?? "main"}`} /> {name} {figure(lines[index]?.at(-1) ?? 0)}{" "}
+            </span>
+          ))}
+        </p>
+      )}
+    </>
+  );
 }
 
 function top(lines: readonly (readonly number[])[]): number {

@@ -23,7 +23,7 @@ import { linter, lintGutter, setDiagnostics, type Diagnostic } from "@codemirror
 import { Compartment, EditorState, Prec, type Extension } from "@codemirror/state";
 import { EditorView, highlightActiveLine, keymap, lineNumbers, placeholder } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
-import { JsonError, read } from "./json";
+import { half, HALF, JsonError, read } from "./json";
 import { completions, sql } from "./sql";
 
 export interface Wish {
@@ -87,14 +87,16 @@ const colours = HighlightStyle.define([
   { tag: tags.comment, color: "var(--soft)", fontStyle: "italic" },
 ]);
 
-/** Where a text stops being JSON. */
+/** Where a text stops being JSON that the server takes. */
 function wrong(view: EditorView): Diagnostic[] {
   const text = view.state.doc.toString();
   if (text.trim() === "") return [];
   const told = read(text);
-  if (!(told instanceof JsonError)) return [];
-  const from = Math.min(told.at, text.length);
-  return [{ from, to: Math.min(from + 1, text.length), severity: "error", message: told.message }];
+  const at = told instanceof JsonError ? told.at : half(text);
+  if (at === undefined) return [];
+  const message = told instanceof JsonError ? told.message : HALF;
+  const from = Math.min(at, text.length);
+  return [{ from, to: Math.min(from + 1, text.length), severity: "error", message }];
 }
 
 function language(wish: Wish): Extension[] {

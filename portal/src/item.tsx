@@ -18,7 +18,7 @@ import {
   type Ref,
   type Stored,
 } from "./item-calls";
-import { indented, isSystem, Json, read, withMember, without } from "./json";
+import { half, HALF, indented, isSystem, Json, read, withMember, without } from "./json";
 import { epoch } from "./live";
 import { set, type Spot } from "./place";
 import { readOnly } from "./session";
@@ -103,6 +103,10 @@ function useItem({ at, found, paths, changed, close }: Props & { found: Stored |
       const json = read(text.current);
       if (!(json instanceof Json)) throw new Error(`This is no JSON: ${json.message}`);
       if (json.root.kind !== "object") throw new Error("An item is an object.");
+      const place = half(text.current);
+      if (place !== undefined) {
+        throw new Error(`${HALF} It stands in line ${text.current.slice(0, place).split("\n").length}.`);
+      }
       const sent = withoutSystem(text.current);
       const known = base.peek();
       if (!known || isGone.peek()) {

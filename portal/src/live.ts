@@ -2,7 +2,7 @@
 // and when something on the screen has to be asked for again.
 
 import { batch, computed, effect, signal } from "@preact/signals";
-import { ask, askFor, back, clockDoubt, isAbort, lost, open, returns } from "./api";
+import { ask, type Answer, askFor, back, clockDoubt, isAbort, lost, open, returns } from "./api";
 import { beat, beats, clockState, learn, moves, sample, type ClockState } from "./clock";
 import { admin, refresh } from "./session";
 import { spot } from "./place";
@@ -55,7 +55,9 @@ export interface Second {
 /** All databases, also those without a container. */
 export const databases = signal<string[]>([]);
 export const containers = signal<Container[]>([]);
-/** Whether there are more containers than the page keeps. */
+/** How many containers the page keeps, of a server that has more. */
+export const KEPT = 10_000;
+/** Whether there are more containers than that. */
 export const more = signal(false);
 /** Whether the containers were asked for at least once. */
 export const known = signal(false);
@@ -74,8 +76,8 @@ export const current = computed<Container | null>(() => {
   return containers.value.find(same) ?? null;
 });
 
-const KEPT = 1000;
-const DATABASES = 1000;
+/** How many are asked for at once. */
+const AT_ONCE = 1000;
 
 interface Page {
   now: number;
@@ -91,10 +93,16 @@ export async function reload(): Promise<void> {
 }
 
 async function reloadDatabases(): Promise<void> {
-  const { Databases } = await askFor<{ Databases: { id: string }[] }>("/dbs", {
-    headers: { "x-ms-max-item-count": String(DATABASES) },
-  });
-  const names = Databases.map((database) => database.id);
+  const names: string[] = [];
+  let after: string | null = null;
+  do {
+    const headers: Record<string, string> = { "x-ms-max-item-count": String(AT_ONCE) };
+    if (after !== null) headers["x-ms-continuation"] = after;
+    const answer: Answer = await ask("/dbs", { headers });
+    const { Databases } = JSON.parse(answer.text) as { Databases: { id: string }[] };
+    names.push(...Databases.map((database) => database.id));
+    after = answer.headers.get("x-ms-continuation");
+  } while (after !== null && names.length < KEPT);
   if (names.join("/") !== databases.peek().join("/")) databases.value = names;
 }
 
@@ -104,11 +112,18 @@ function reloadContainers(): Promise<void> {
 }
 
 async function load(): Promise<void> {
-  const page = await askFor<Page>(`${admin}containers?limit=${KEPT}`);
+  const all: Container[] = [];
+  let after: string | null = null;
+  do {
+    const place: string = after === null ? "" : `&continuation=${encodeURIComponent(after)}`;
+    const page: Page = await askFor<Page>(`${admin}containers?limit=${AT_ONCE}${place}`);
+    all.push(...page.containers);
+    after = page.continuation;
+  } while (after !== null && all.length < KEPT);
   const before = fingerprint();
   batch(() => {
-    containers.value = page.containers;
-    more.value = page.continuation !== null;
+    containers.value = all;
+    more.value = after !== null;
     if (known.peek() && fingerprint() !== before) changes.value++;
     known.value = true;
   });
@@ -145,7 +160,8 @@ export function follow(): void {
   void stream();
   effect(() => {
     const now = beat.value;
-    const every = containers.peek().length > 200 ? 15 : 3;
+    // So that the server has as little to do for many containers as for a few.
+    const every = 3 + Math.floor(containers.peek().length / 20);
     if (lost.peek()) void knock();
     else if (now % every === 0) quietly(reloadContainers);
     if (now % 60 === 0 && !lost.peek()) quietly(refresh);

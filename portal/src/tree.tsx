@@ -2,7 +2,7 @@
 // something lags.
 
 import { useSignal } from "@preact/signals";
-import { containers, databases, known, more, type Container } from "./live";
+import { containers, databases, KEPT, known, more, type Container } from "./live";
 import { creation } from "./creation";
 import { address, here, spot } from "./place";
 import { readOnly } from "./session";
@@ -126,7 +126,7 @@ export function Tree() {
         ))}
       </ul>
       {hidden > 0 && <p class="soft">{count(hidden)} more: type to filter.</p>}
-      {more.value && <p class="soft">Only the first 1,000 containers are here.</p>}
+      {more.value && <p class="soft">Only the first {count(KEPT)} containers are here.</p>}
       {known.value && databases.value.length === 0 && <p class="soft">No databases yet.</p>}
     </div>
   );

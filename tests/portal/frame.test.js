@@ -65,6 +65,53 @@ test("the clock is frozen and moved, and every figure follows", async (t) => {
   await page.keyboard.press("Escape");
 });
 
+test("marks in the tree: a purge that is paused, one that lags, an index that is built", async (t) => {
+  const container = await makeContainer(here, { defaultTtl: 10 });
+  await container.items.create({ id: "a", pk: "x" });
+  const purge = (what) =>
+    fetch(`${here.server.endpoint}_admin/v1/purge/${what}`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${here.server.key}` },
+      body: JSON.stringify({ container: `shop/${container.id}` }),
+    });
+  const page = await open(t, here);
+  const leaf = page.locator(".tree .leaf").filter({ has: page.getByText(container.id, { exact: true }) });
+  const mark = (told) => leaf.getByRole("img", { name: told });
+  await leaf.waitFor();
+  assert.equal(await leaf.getByRole("img").count(), 0);
+  await purge("pause");
+  await mark("The purge is paused").waitFor();
+  await here.server.advance(10 + 61);
+  await mark(/^The purge lags by 1 m 1 s: 1 expired item/).waitFor();
+  await purge("resume");
+  await leaf.getByRole("img").waitFor({ state: "detached" });
+  // An index of a few items is built before anybody can look, so half of it is made up here.
+  await page.route("**/containers?*", async (route) => {
+    const answer = await route.fetch();
+    const told = await answer.json();
+    for (const of of told.containers) of.indexProgress = 40;
+    return route.fulfill({ response: answer, json: told });
+  });
+  await mark("An index is being built: 40 %").waitFor();
+  await page.unroute("**/containers?*");
+});
+
+test("on a narrow screen the clock is all there, and paths of requests can be read", async (t) => {
+  const container = await makeContainer(here);
+  await container.items.create({ id: "a", pk: "x" });
+  const page = await open(t, here, "#/requests", { width: 360, height: 740 });
+  const path = page.locator("table.log tbody .path").first();
+  await path.waitFor();
+  assert.ok((await path.boundingBox()).width >= 180);
+  await page.locator(".clock > button").click();
+  const { x, width } = await page.locator(".popover").boundingBox();
+  assert.ok(x >= 0 && x + width <= 360, `${x} and ${width}`);
+  for (const button of await page.locator(".popover button").all()) {
+    const box = await button.boundingBox();
+    assert.ok(box.x >= 0 && box.x + box.width <= 360);
+  }
+});
+
 test("Ctrl-K finds containers and what can be done, by keyboard alone", async (t) => {
   const container = await makeContainer(here, { id: "needle-42" });
   const page = await open(t, here);
@@ -110,6 +157,30 @@ test("many containers: the tree stays short, and finds them", async (t) => {
   await page.getByLabel("Filter the tree").fill("c-77");
   await page.getByRole("link", { name: /c-77/ }).click();
   await page.getByRole("heading", { name: "c-77" }).waitFor();
+  await database.delete();
+});
+
+test("more containers than one answer has: all are in the tree, and can be opened", async (t) => {
+  const { database } = await here.client.databases.create({ id: "thousand" });
+  const names = Array.from({ length: 1010 }, (_, n) => `t-${n}`);
+  while (names.length > 0) {
+    const some = names.splice(0, 20);
+    await Promise.all(some.map((id) => database.containers.create({ id, partitionKey: "/pk" })));
+  }
+  const { containers, continuation } = await admin(here.server, "containers?limit=1000");
+  assert.equal(containers.length, 1000);
+  assert.notEqual(continuation, null);
+  const first = new Set(containers.map((of) => of.container));
+  const behind = Array.from({ length: 1010 }, (_, n) => `t-${n}`).find((name) => !first.has(name));
+  const page = await open(t, here, `#/c/thousand/${behind}/items`);
+  await page.getByText("No items are alive here.").waitFor();
+  assert.equal(await page.getByText(/There is no container of this name/).count(), 0);
+  await page.locator("header.head .badge").getByText("Off").waitFor();
+  await page.getByLabel("Filter the tree").fill(behind);
+  await page.locator(".tree .leaf").getByText(behind, { exact: true }).waitFor();
+  assert.equal(await page.getByText(/Only the first/).count(), 0);
+  assert.ok((await nodes(page)) <= 2000);
+  await database.delete();
 });
 
 /** How many bytes an address has on the way, in brotli. */

@@ -137,12 +137,12 @@ test("the server is gone and comes back: a banner, and it goes on by itself", as
   await page.getByText("Load a sample").waitFor();
 });
 
-test("429 and 503: it waits, and says so", async (t) => {
+test("429, 449 and 503: it waits, and says so", async (t) => {
   const container = await makeContainer(here);
-  const page = await open(t, here, "#/", { expects: [/status of (401|429|503)/] });
+  const page = await open(t, here, "#/", { expects: [/status of (401|429|449|503)/] });
   await logIn(page, OWN);
   await page.getByRole("heading", { name: "Connect" }).waitFor();
-  for (const status of [429, 503]) {
+  for (const status of [429, 449, 503]) {
     let left = 1;
     await page.route("**/items?*", (route) => {
       if (left-- > 0) return route.fulfill({ status, body: '{"code":"x","message":"later"}', headers: { "x-ms-retry-after-ms": "900" } });
@@ -152,6 +152,28 @@ test("429 and 503: it waits, and says so", async (t) => {
     await page.getByText(new RegExp(`\\(${status}\\); trying again in 1 s`)).waitFor();
     await page.getByText("No item").first().waitFor();
     await page.unroute("**/items?*");
+  }
+  // A change waits, too, but for one of which nobody knows whether it was made.
+  await container.items.create({ id: "a", pk: "x" });
+  await go(page, at(container, "items", { id: "a", pk: '["x"]' }));
+  await editor(page, "Text of the item a").waitFor();
+  for (const status of [429, 449, 503]) {
+    let left = 1;
+    await page.route("**/docs/a", (route) => {
+      if (route.request().method() !== "PUT" || left-- <= 0) return route.continue();
+      return route.fulfill({ status, body: '{"code":"x","message":"later"}', headers: { "x-ms-retry-after-ms": "900" } });
+    });
+    await write(page, "Text of the item a", `{"id":"a","pk":"x","n":${status}}`);
+    await page.getByRole("button", { name: "Save" }).click();
+    if (status === 503) {
+      await page.getByRole("alert").getByText("later (503)").waitFor();
+      await editor(page, "Text of the item a").getByText('"n":503').waitFor();
+      await page.getByRole("button", { name: "Save" }).click();
+    } else {
+      await page.getByText(new RegExp(`\\(${status}\\); trying again in 1 s`)).waitFor();
+    }
+    await until(async () => (await container.item("a", "x").read()).resource.n === status);
+    await page.unroute("**/docs/a");
   }
 });
 
