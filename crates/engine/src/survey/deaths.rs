@@ -140,8 +140,8 @@ impl<'a> Walk<'a> {
             let numbers: Vec<u64> = of_bucket.iter().map(|(_, of)| of.docno).collect();
             let Some((_, first)) = of_bucket.first() else { continue };
             let records = record::neighbours(snapshot, first.bucket, &numbers)?;
-            let placed = of_bucket.iter().zip(records);
-            found.extend(placed.map(|((place, of), record)| (*place, record, of.policy)));
+            let with_places = of_bucket.iter().zip(records);
+            found.extend(with_places.map(|((place, of), record)| (*place, record, of.policy)));
         }
         found.sort_unstable_by_key(|(place, ..)| *place);
         Ok(found.into_iter().map(|(_, record, policy)| (record, policy)).collect())
