@@ -279,12 +279,12 @@ struct DeathStream<'a> {
     looked: usize,
     kept: usize,
     /// What was read and not taken.
-    read: VecDeque<Waiting>,
+    read: VecDeque<Fetched>,
     is_end: bool,
 }
 
 /// An item that was read in a stream.
-struct Waiting {
+struct Fetched {
     place: StreamPlace,
     life: Life,
     docno: u64,
@@ -333,7 +333,7 @@ impl<'a> DeathStream<'a> {
             }
             self.chunk = self.next_chunk(budget.rows);
         }
-        let end = |waiting: &Waiting| self.policy.dies_at(waiting.life, self.now);
+        let end = |waiting: &Fetched| self.policy.dies_at(waiting.life, self.now);
         Ok(self.read.front().map(|waiting| DeathAt(end(waiting))))
     }
 
@@ -347,7 +347,7 @@ impl<'a> DeathStream<'a> {
     /// Behind which row the next page begins.
     fn left_at(&self) -> StreamPlace {
         match self.read.front() {
-            Some(Waiting { place: (second, version), .. }) => (*second, version - 1),
+            Some(Fetched { place: (second, version), .. }) => (*second, version - 1),
             None => self.at,
         }
     }
@@ -401,7 +401,7 @@ impl<'a> DeathStream<'a> {
             if !self.liveness.is_dead(&row) {
                 let FeedRow { life, docno, bytes, .. } = row;
                 self.kept += 1;
-                self.read.push_back(Waiting { place, life, docno, bytes });
+                self.read.push_back(Fetched { place, life, docno, bytes });
                 return Ok(ts);
             }
         }
