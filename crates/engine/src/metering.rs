@@ -148,11 +148,14 @@ impl Metering {
                 Err(_) => return Ok(None),
             },
         };
-        let now_ms = store.milliseconds();
-        let purse = self.purse(&offered, now_ms);
-        let counts = lock(&purse).admit(now_ms, self.mode, &places, service)?;
+        let now_ms = snapshot.milliseconds();
+        let purse = self.purse_as_it_was(&offered, now_ms);
+        let mut open = lock(&purse);
+        open.adapt(&offered, now_ms);
+        let counts = open.admit(now_ms, self.mode, &places, service)?;
+        drop(open);
         let store = Arc::clone(store);
-        Ok(Some(Toll { store, purse, places, service, counts, is_paid: false }))
+        Ok(Some(Toll { store, purse, places, service, counts, now_ms, is_paid: false }))
     }
 
     /// What a container is offered.
@@ -189,10 +192,17 @@ impl Metering {
 
     /// The purse of what is offered.
     pub(crate) fn purse(&self, offered: &Arc<Offered>, now_ms: u64) -> SharedPurse {
+        let purse = self.purse_as_it_was(offered, now_ms);
+        lock(&purse).adapt(offered, now_ms);
+        purse
+    }
+
+    /// The same, which may go by an offer of before.
+    fn purse_as_it_was(&self, offered: &Arc<Offered>, now_ms: u64) -> SharedPurse {
         let purses = self.purses.read().unwrap_or_else(PoisonError::into_inner);
         let known = purses.get(&offered.payer).map(Arc::clone);
         drop(purses);
-        let purse = known.unwrap_or_else(|| {
+        known.unwrap_or_else(|| {
             let mut purses = self.purses.write().unwrap_or_else(PoisonError::into_inner);
             let new = || {
                 let ledger = Ledger::new(Arc::clone(&self.held_seconds));
@@ -201,9 +211,7 @@ impl Metering {
             };
             let purse = purses.entry(offered.payer).or_insert_with(|| Arc::new(Mutex::new(new())));
             Arc::clone(purse)
-        });
-        lock(&purse).adapt(offered, now_ms);
-        purse
+        })
     }
 
     /// All purses there are.
@@ -360,18 +368,24 @@ pub(crate) struct Toll {
     service: Service,
     /// Whether its charge is taken from the meters: not, if it would have been refused.
     counts: bool,
+    /// When it was admitted.
+    now_ms: u64,
     is_paid: bool,
 }
 
 impl Toll {
     /// It was answered, for this charge.
     pub(crate) fn pay(mut self, charge: Charge) {
-        self.take(charge);
+        self.take(self.store.milliseconds(), charge);
     }
 
-    fn take(&mut self, charge: Charge) {
+    /// It was answered at once, which is in its one time.
+    pub(crate) fn pay_at_once(mut self, charge: Charge) {
+        self.take(self.now_ms, charge);
+    }
+
+    fn take(&mut self, now_ms: u64, charge: Charge) {
         self.is_paid = true;
-        let now_ms = self.store.milliseconds();
         lock(&self.purse).take(now_ms, &self.places, self.service, (charge.into(), self.counts));
     }
 }
@@ -380,7 +394,7 @@ impl Toll {
 impl Drop for Toll {
     fn drop(&mut self) {
         if !self.is_paid {
-            self.take(Charge::MISS);
+            self.take(self.store.milliseconds(), Charge::MISS);
         }
     }
 }

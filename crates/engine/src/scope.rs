@@ -153,7 +153,13 @@ impl Shared {
         look: impl FnOnce(&Opened) -> Reply,
     ) -> Reply {
         match self.enter_metered(at, part) {
-            Ok((opened, toll)) => paid(toll, self.tell_usage(&opened.container, look(&opened))),
+            Ok((opened, toll)) => {
+                let reply = self.tell_usage(&opened.container, look(&opened));
+                if let Some(toll) = toll {
+                    toll.pay_at_once(reply.charge);
+                }
+                reply
+            }
             Err(reply) => reply,
         }
     }

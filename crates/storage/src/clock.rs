@@ -143,7 +143,7 @@ pub(crate) struct Clock {
     in_flight: Option<Second>,
     test: TestClock,
     asked: bool,
-    /// The greatest time in milliseconds that was told.
+    /// The greatest time in milliseconds that was seen.
     milliseconds: u64,
     /// The time that a person has accepted although the wall was behind it.
     accepted: Second,
@@ -176,7 +176,7 @@ impl Clock {
     /// of the wall than the `anchor`.
     pub(crate) fn opened(&mut self, floor: Second, test: TestClock, anchor: &Anchor) {
         if self.floor == 0 {
-            self.watch.restore(anchor, self.wall.boot_id(), self.wall.look());
+            self.watch.restore(anchor, self.wall.boot_id(), self.wall.look().0);
             self.accepted = anchor.accepted;
         }
         self.floor = self.floor.max(floor);
@@ -213,12 +213,12 @@ impl Clock {
     /// About what time it is, in milliseconds; it does not run back. For a pace: no life is
     /// judged by it.
     pub(crate) fn milliseconds(&mut self) -> u64 {
-        let wall = self.wall();
-        // The second is read first: what is read after it is never ahead of the clock.
-        let runs = self.test.frozen.is_none() && wall >= self.floor;
-        let part = if runs { self.wall.milliseconds() } else { 0 };
-        let now = wall.max(self.floor).saturating_mul(1000).saturating_add(part);
-        self.milliseconds = self.milliseconds.max(now);
+        self.wall();
+        self.milliseconds
+    }
+
+    /// The same as of the last look, without another one.
+    pub(crate) fn last_milliseconds(&self) -> u64 {
         self.milliseconds
     }
 
@@ -329,7 +329,7 @@ impl Clock {
     /// A person says that the wall clock is right; or, if it is behind what was
     /// handed out, that what has expired by that may go.
     pub(crate) fn accept(&mut self) -> Result<(), Refused> {
-        let mut doubted = self.watch.accept(self.wall.look());
+        let mut doubted = self.watch.accept(self.wall.look().0);
         let wall = self.wall();
         if self.is_behind(wall) {
             // After a crash the ceiling is the floor.
@@ -392,15 +392,23 @@ impl Clock {
 
     /// What is shown before floor and ceiling.
     fn wall(&mut self) -> Second {
-        let system = self.system();
+        let (system, part) = self.look();
         let wall = self.on_top_of(system);
         self.tell(self.floor.saturating_sub(wall));
+        let runs = self.test.frozen.is_none() && wall >= self.floor;
+        let seen = wall.max(self.floor).saturating_mul(1000);
+        self.milliseconds = self.milliseconds.max(seen + if runs { part } else { 0 });
         wall
     }
 
     /// The system's clock, as far as it is believed.
     fn system(&mut self) -> Second {
-        let look = self.wall.look();
+        self.look().0
+    }
+
+    /// The same, and how many milliseconds of its second have passed.
+    fn look(&mut self) -> (Second, u64) {
+        let (look, part) = self.wall.look();
         if self.watch.is_new() {
             // As long as the wall is behind what was stored it is wrong for
             // certain, and no measure.
@@ -408,7 +416,7 @@ impl Clock {
                 self.watch.begin(look, if self.floor == 0 { 0 } else { away });
             }
         }
-        self.watch.believe(look)
+        (self.watch.believe(look), part)
     }
 
     /// The test clock, on top of the system's.

@@ -122,6 +122,10 @@ pub trait Snapshot: Send + Sync {
     /// The time of this snapshot: not less than the `ts` of any head in it.
     fn now(&self) -> Second;
 
+    /// About the same in milliseconds, which do not run back from one snapshot to a later one:
+    /// for a pace, such as that of a meter.
+    fn milliseconds(&self) -> u64;
+
     /// The head of `bucket`; an empty one if nothing was ever committed there.
     fn head(&self, bucket: Bucket) -> Head;
 
@@ -187,7 +191,7 @@ pub trait Store: Send + Sync {
     /// time, needs no lease, and nothing may be judged by it.
     fn glance(&self) -> clock::Reading;
 
-    /// The same in milliseconds, which do not run back: for a pace, such as that of a meter.
+    /// The same in milliseconds, which do not run back: for a pace, as those of a snapshot.
     fn milliseconds(&self) -> u64 {
         self.glance().now.saturating_mul(1000)
     }

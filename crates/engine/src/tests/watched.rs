@@ -160,6 +160,10 @@ impl Snapshot for WatchedSnapshot {
         self.inner.now()
     }
 
+    fn milliseconds(&self) -> u64 {
+        self.inner.milliseconds()
+    }
+
     fn head(&self, bucket: Bucket) -> Head {
         self.inner.head(bucket)
     }

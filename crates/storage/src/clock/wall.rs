@@ -34,8 +34,8 @@ impl Look {
 
 /// The system's clocks, replaced by hand in tests.
 pub trait Wall: Send + Sync {
-    /// Both clocks.
-    fn look(&self) -> Look;
+    /// Both clocks, and how many milliseconds of the wall's second have passed.
+    fn look(&self) -> (Look, u64);
 
     /// Which boot the boot clock counts from. Looks with the same one can be
     /// compared, also those of another process.
@@ -43,12 +43,7 @@ pub trait Wall: Send + Sync {
 
     /// Seconds since 1970.
     fn seconds(&self) -> Second {
-        self.look().wall
-    }
-
-    /// How many milliseconds of its second have passed.
-    fn milliseconds(&self) -> u64 {
-        0
+        self.look().0.wall
     }
 }
 
@@ -60,27 +55,17 @@ impl Wall for SystemWall {
     /// The boot clock is asked first. If the machine falls asleep in between,
     /// the wall seems to have jumped, which the next look takes back; the other
     /// way round it would seem to be late, and to jump at the next look.
-    #[expect(clippy::disallowed_methods, reason = "here and below are the places that ask")]
-    fn look(&self) -> Look {
+    #[expect(clippy::disallowed_methods, reason = "this is the place that asks")]
+    fn look(&self) -> (Look, u64) {
         let boot = u64::try_from(clock_gettime(BOOT).tv_sec).unwrap_or(0);
-        Look { wall: self.seconds(), boot }
+        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        let since = since.unwrap_or_default();
+        (Look { wall: since.as_secs(), boot }, since.subsec_millis().into())
     }
 
     fn boot_id(&self) -> Option<BootId> {
         let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
         BootId::from_str_radix(&text.trim().replace('-', ""), 16).ok()
-    }
-
-    #[expect(clippy::disallowed_methods, reason = "see above")]
-    fn seconds(&self) -> Second {
-        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        since.map_or(0, |since| since.as_secs())
-    }
-
-    #[expect(clippy::disallowed_methods, reason = "see above")]
-    fn milliseconds(&self) -> u64 {
-        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        since.map_or(0, |since| since.subsec_millis().into())
     }
 }
 
@@ -144,15 +129,12 @@ impl HandWall {
 }
 
 impl Wall for HandWall {
-    fn look(&self) -> Look {
-        self.lock().look
+    fn look(&self) -> (Look, u64) {
+        let hands = self.lock();
+        (hands.look, hands.milliseconds)
     }
 
     fn boot_id(&self) -> Option<BootId> {
         Some(self.lock().boot_id)
-    }
-
-    fn milliseconds(&self) -> u64 {
-        self.lock().milliseconds
     }
 }

@@ -88,8 +88,10 @@ impl<B: Backend> Shared<B> {
         let published = state.published()?;
         turn.generation += 1;
         let now = state.clock.begin();
+        let milliseconds = state.clock.last_milliseconds();
+        let reader = Reader { published, now, milliseconds };
         let tallies = std::mem::take(&mut turn.tallies);
-        Ok(Group::new(Reader { published, now }, turn.generation, turn.opened, tallies))
+        Ok(Group::new(reader, turn.generation, turn.opened, tallies))
     }
 
     fn refuse_waiting(&self, error: &Error) {

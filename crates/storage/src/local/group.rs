@@ -319,6 +319,10 @@ impl<R: Rows> Snapshot for Overlay<R> {
         self.base.now
     }
 
+    fn milliseconds(&self) -> u64 {
+        self.base.milliseconds
+    }
+
     fn head(&self, bucket: Bucket) -> Head {
         self.heads.get(&bucket).cloned().unwrap_or_else(|| self.base.head(bucket))
     }

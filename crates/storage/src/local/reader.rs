@@ -67,6 +67,7 @@ pub(super) struct Published<R> {
 pub(super) struct Reader<R> {
     pub(super) published: Arc<Published<R>>,
     pub(super) now: Second,
+    pub(super) milliseconds: u64,
 }
 
 impl<R: Rows> Reader<R> {
@@ -200,6 +201,10 @@ impl<R: Rows> Reader<R> {
 impl<R: Rows> Snapshot for Reader<R> {
     fn now(&self) -> Second {
         self.now
+    }
+
+    fn milliseconds(&self) -> u64 {
+        self.milliseconds
     }
 
     fn head(&self, bucket: Bucket) -> Head {

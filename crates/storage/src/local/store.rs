@@ -161,7 +161,8 @@ impl<B: Backend> Shared<B> {
                 let mut state = lock(&self.state);
                 match (state.published(), state.clock.now()) {
                     (Ok(published), Ok(now)) => {
-                        return Ok(Reader { published, now });
+                        let milliseconds = state.clock.last_milliseconds();
+                        return Ok(Reader { published, now, milliseconds });
                     }
                     (Ok(_), Err(LeaseNeeded)) => true,
                     (Err(_), _) => false,
@@ -185,16 +186,17 @@ impl<B: Backend> Shared<B> {
     fn read_kept(&self) -> Option<Reader<B::Rows>> {
         let reader = |state: &mut State<B::Rows>| {
             let published = state.kept()?;
-            Some((published, state.clock.now()))
+            let now = state.clock.now();
+            Some((published, now, state.clock.last_milliseconds()))
         };
-        if let (published, Ok(now)) = reader(&mut lock(&self.state))? {
-            return Some(Reader { published, now });
+        if let (published, Ok(now), milliseconds) = reader(&mut lock(&self.state))? {
+            return Some(Reader { published, now, milliseconds });
         }
         let _turn = lock(&self.turn);
         let lease = {
             let mut state = lock(&self.state);
-            if let (published, Ok(now)) = reader(&mut state)? {
-                return Some(Reader { published, now });
+            if let (published, Ok(now), milliseconds) = reader(&mut state)? {
+                return Some(Reader { published, now, milliseconds });
             }
             state.clock.next_lease()
         };
@@ -203,8 +205,9 @@ impl<B: Backend> Shared<B> {
         if kept.is_ok() {
             state.clock.leased_alone(lease);
         }
-        let (published, now) = reader(&mut state)?;
-        Some(Reader { published, now: now.unwrap_or_else(|LeaseNeeded| state.clock.stand()) })
+        let (published, now, milliseconds) = reader(&mut state)?;
+        let now = now.unwrap_or_else(|LeaseNeeded| state.clock.stand());
+        Some(Reader { published, now, milliseconds })
     }
 
     /// Makes sure that the store is open, or says why it is not.
@@ -269,7 +272,7 @@ impl<B: Backend> Shared<B> {
         turn.tallies = Tallies::default();
         let generation = turn.generation;
         let published = lock(&self.state).published()?;
-        let changes = draw(&Reader { published, now: 0 }, generation)?;
+        let changes = draw(&Reader { published, now: 0, milliseconds: 0 }, generation)?;
         let (count, heads) = (changes.writes.len(), changes.heads.clone());
         if count == 0 && heads.is_empty() {
             return Ok(0);
@@ -286,7 +289,7 @@ impl<B: Backend> Shared<B> {
         let _turn = lock(&self.turn);
         let published = lock(&self.state).published()?;
         self.remembered.gaps.watch(stretch.clone());
-        Ok(Reader { published, now: 0 })
+        Ok(Reader { published, now: 0, milliseconds: 0 })
     }
 
     /// Compacts while everything else goes on.

@@ -67,6 +67,10 @@ impl Snapshot for FarSnapshot {
         self.inner.now()
     }
 
+    fn milliseconds(&self) -> u64 {
+        self.inner.milliseconds()
+    }
+
     fn head(&self, bucket: Bucket) -> Head {
         self.inner.head(bucket)
     }

@@ -150,6 +150,10 @@ impl Snapshot for Asked<'_> {
         self.0.now()
     }
 
+    fn milliseconds(&self) -> u64 {
+        self.0.milliseconds()
+    }
+
     fn head(&self, bucket: Bucket) -> Head {
         self.0.head(bucket)
     }
