@@ -23,7 +23,10 @@ use crate::{Result, cargo, failed};
 /// The crates whose tests are to find the bugs.
 const PACKAGES: [&str; 3] = ["dayfly-model", "dayfly-storage", "dayfly-engine"];
 
-/// Longer than any build, and than all tests take.
+/// Longer than any build.
+const BUILD_PATIENCE: Duration = Duration::from_mins(15);
+
+/// Longer than all tests take.
 const PATIENCE: Duration = Duration::from_mins(5);
 
 #[derive(Args)]
@@ -191,13 +194,16 @@ impl Workshop {
 /// Reads what the tests say, and ends them when one has failed.
 fn watch(child: &mut Child, mut log: File) -> Result<End> {
     let lines = lines_of(child)?;
-    let until = Instant::now() + PATIENCE;
+    let mut until = Instant::now() + BUILD_PATIENCE;
     let mut built = false;
     loop {
         match lines.recv_timeout(until.saturating_duration_since(Instant::now())) {
             Ok(line) => {
                 writeln!(log, "{line}").map_err(failed("writing a log"))?;
-                built |= line.starts_with("running ");
+                if !built && line.starts_with("running ") {
+                    built = true;
+                    until = Instant::now() + PATIENCE;
+                }
                 if let Some(test) = line.strip_prefix("test ")
                     && let Some(test) = test.strip_suffix(" ... FAILED")
                 {
@@ -207,7 +213,8 @@ fn watch(child: &mut Child, mut log: File) -> Result<End> {
             }
             Err(RecvTimeoutError::Timeout) => {
                 end(child)?;
-                return Ok(End::Failed("a test that does not end".to_owned()));
+                let endless = || End::Failed("a test that does not end".to_owned());
+                return Ok(if built { endless() } else { End::Unbuilt });
             }
             Err(RecvTimeoutError::Disconnected) => break,
         }

@@ -281,7 +281,8 @@ fn named(text: &str) -> Vec<String> {
 #[test]
 fn what_is_said_in_one_place_is_said_nowhere_else() {
     for (what, folder, needle, places) in [
-        ("liveness is asked of `Liveness`", "engine", ".is_dead(self.cuts)", &["liveness.rs"][..]),
+        ("liveness is asked of `Liveness`", "engine", "life().is_dead(", &["liveness.rs"][..]),
+        ("liveness is asked of `Liveness`", "engine", "life.is_dead(", &["liveness.rs"]),
         // What they read is not shown, or an entry has said already that it is alive; a log
         // shows what was, whether or not it is.
         (

@@ -179,7 +179,7 @@ fn look(
     if wishes.statistics
         && let Some(members) = body.as_object_mut()
     {
-        let statistics = statistics::of_ranges(snapshot, container, opened.limits.counted_items)?;
+        let statistics = statistics::of_ranges(snapshot, container, &opened.limits)?;
         members.insert("statistics".to_owned(), statistics);
     }
     let mut success = success(container, 200, body);

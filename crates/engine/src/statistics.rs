@@ -20,18 +20,19 @@ use crate::standing;
 /// How many are read at once.
 const CHUNK: usize = 64;
 
-/// The `statistics` of a container: the ranges in their order. So many items are counted
-/// one by one.
+/// The `statistics` of a container: the ranges in their order.
 pub(crate) fn of_ranges(
     snapshot: &dyn Snapshot,
     container: &Container,
-    mut counted_max: u64,
+    limits: &QueryLimits,
 ) -> Result<Value> {
+    let mut counted_max = limits.counted_items;
     let mut told = Vec::with_capacity(container.ranges.len());
     for bucket in container.buckets() {
         let is_inside = |range: &&Range| container.bucket(&range.min) == bucket;
         let ranges: Vec<_> = container.ranges.iter().filter(is_inside).collect();
-        let counts = counts(snapshot, bucket, &ranges, &mut counted_max).map_err(storage_failed)?;
+        let counts =
+            counts(snapshot, bucket, &ranges, &mut counted_max, limits).map_err(storage_failed)?;
         told.extend(ranges.into_iter().zip(counts).map(|(range, count)| tell(range, count)));
     }
     Ok(Value::Array(told))
@@ -52,6 +53,7 @@ fn counts(
     bucket: Bucket,
     ranges: &[&Range],
     budget: &mut u64,
+    limits: &QueryLimits,
 ) -> dayfly_storage::Result<Vec<Count>> {
     let standing = standing::of_bucket(snapshot, bucket)?;
     if ranges.len() == 1 {
@@ -62,7 +64,7 @@ fn counts(
         return Ok(shares(standing.live, ranges.len() as u64));
     };
     *budget = left;
-    ranges.iter().map(|range| count(snapshot, bucket, range)).collect()
+    ranges.iter().map(|range| count(snapshot, bucket, range, limits)).collect()
 }
 
 /// Equal shares, as far as there are: the first ones have one more.
@@ -73,11 +75,15 @@ fn shares(whole: Count, parts: u64) -> Vec<Count> {
 }
 
 /// What is alive in a range, by the order of its partitions.
-fn count(snapshot: &dyn Snapshot, bucket: Bucket, range: &Range) -> dayfly_storage::Result<Count> {
+fn count(
+    snapshot: &dyn Snapshot,
+    bucket: Bucket,
+    range: &Range,
+    limits: &QueryLimits,
+) -> dayfly_storage::Result<Count> {
     let partitions = keys::partitions_between(&range.min, range.max.as_ref());
     let entry_range = EntryRange::of_partitions(partitions);
-    let limits = QueryLimits::USUAL;
-    let mut entries = Entries::new(snapshot, bucket, &entry_range, Direction::Forward, &limits)?;
+    let mut entries = Entries::new(snapshot, bucket, &entry_range, Direction::Forward, limits)?;
     let mut alive = Count::default();
     while let Some(page) = entries.page(CHUNK)? {
         let numbers: Vec<u64> = page.iter().map(|entry| entry.docno).collect();
