@@ -3,6 +3,7 @@
 //! ```text
 //! act      what a write asks for, read as far as that goes without the store
 //! sight    what it sees: the items of its bucket, under what its commit did already
+//! budget   what all writes of a commit may cost together
 //! patch    what comes of an item that is changed in parts
 //! decide   what becomes of it: a pure function that returns data
 //! apply    the rows of that, with the stamp of the commit
@@ -17,6 +18,7 @@
 mod act;
 mod apply;
 mod batch;
+mod budget;
 mod decide;
 mod patch;
 mod plan;
@@ -142,10 +144,13 @@ fn shown(container: &Container, record: &Record, condition: &Condition, now: Tim
 /// Where the item is that a request names, by id or, under a container named
 /// by RID, by RID. `None`: there is no such RID.
 fn locate(opened: &Opened, item: ItemAddress) -> Result<Option<Spot>> {
+    if opened.by_rid { locate_by_rid(opened, item) } else { locate_by_id(opened, item) }
+}
+
+/// Where the item with an id is, or would be. In the body of a request items have ids,
+/// whatever its path says.
+fn locate_by_id(opened: &Opened, item: ItemAddress) -> Result<Option<Spot>> {
     let container = &opened.container;
-    if opened.by_rid {
-        return locate_by_rid(opened, item);
-    }
     let partition_key =
         expected_key(container, item.partition_key)?.ok_or_else(|| key_mismatch(KEY_MISSING))?;
     Ok(Some(Spot::new(container, &partition_key, item.id.into_bytes())))

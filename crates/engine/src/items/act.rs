@@ -7,13 +7,16 @@ use dayfly_model::{Error, ErrorKind, Result, id};
 use serde_json::value::RawValue;
 
 use super::patch::{self, Patching};
-use super::{KEY_MISSING, Spot, expected_key, key_mismatch, locate};
+use super::{KEY_MISSING, Spot, expected_key, key_mismatch};
 use crate::catalog::{Container, not_found};
 use crate::index::Source;
 use crate::keys::ItemKey;
 use crate::operation::{self, Condition, Indexing, ItemAddress, WriteItem};
 use crate::scope::Opened;
 use crate::unique;
+
+/// How the item is found that a write names.
+pub(super) type Locate = fn(&Opened, ItemAddress) -> Result<Option<Spot>>;
 
 /// A write to one item.
 pub(super) struct Wanted {
@@ -50,10 +53,13 @@ pub(super) struct From {
 }
 
 impl Wanted {
-    pub(super) fn read(opened: &Opened, write: WriteItem) -> Result<Wanted> {
+    /// `locate` finds what the write names.
+    pub(super) fn read(opened: &Opened, write: WriteItem, locate: Locate) -> Result<Wanted> {
         let container = &opened.container;
         let read = |text: ObjectText| Body::read(container, text, write.indexing);
         let given = expected_key(container, write.partition_key.clone())?;
+        let target_of = |id, key| locate(opened, address(id, key));
+        let target_in = |id, key| target_of(id, key)?.ok_or_else(missing);
         let act = match write.act {
             operation::Act::Create(text) => {
                 let body = read(text)?;
@@ -65,27 +71,27 @@ impl Wanted {
             }
             operation::Act::Replace(target, text) => {
                 let body = read(text)?;
-                let target = target_of(opened, target, write.partition_key)?;
+                let target = target_in(target, write.partition_key)?;
                 LocatedAct::Replace(body.over(container, target), body)
             }
             operation::Act::Patch(target, patch) => {
                 let patching = Patching::read(container, patch, write.indexing)?;
-                let spot = locate(opened, address(target, write.partition_key))?;
+                let spot = target_of(target, write.partition_key)?;
                 LocatedAct::Patch(spot.ok_or_else(patch::missing)?, Box::new(patching))
             }
             operation::Act::Delete(target) => {
-                LocatedAct::Delete(target_of(opened, target, write.partition_key)?)
+                LocatedAct::Delete(target_in(target, write.partition_key)?)
             }
             operation::Act::Read(target) => {
-                LocatedAct::Read(target_of(opened, target, write.partition_key)?)
+                LocatedAct::Read(target_in(target, write.partition_key)?)
             }
         };
         Ok(Wanted { act, condition: write.condition, minimal: write.minimal })
     }
 }
 
-fn target_of(opened: &Opened, id: String, key: Option<PartitionKey>) -> Result<Spot> {
-    locate(opened, address(id, key))?.ok_or_else(|| not_found(ErrorKind::NotFound))
+fn missing() -> Error {
+    not_found(ErrorKind::NotFound)
 }
 
 fn address(id: String, partition_key: Option<PartitionKey>) -> ItemAddress {

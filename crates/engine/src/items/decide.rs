@@ -118,9 +118,11 @@ impl Decision {
         }
     }
 
-    /// About how many bytes of items its answer has.
-    pub(super) fn answer_bytes(&self) -> usize {
+    /// About how many bytes of items its answer has, which leaves out what was made if it is
+    /// `minimal`.
+    pub(super) fn answer_bytes(&self, minimal: bool) -> usize {
         match &self.change {
+            Change::Create(_) | Change::Replace { .. } | Change::Move { .. } if minimal => 0,
             Change::Create(new) | Change::Replace { new, .. } | Change::Move { new, .. } => {
                 new.text.len()
             }
@@ -215,7 +217,10 @@ impl Decider<'_> {
     /// A new version of an item that is alive, made of the one that it has.
     fn patch(&self, spot: &Spot, patching: &Patching, old: Old) -> Result<Decision> {
         old.check(&self.wanted.condition, self.container)?;
-        patching.check(self.container, &old, self.sight.now)?;
+        let (now, budget) = (self.sight.now, &self.sight.budget);
+        patching.check(self.container, &old, now, budget)?;
+        budget.patch(old.text().len())?;
+        let valid_before = patching.valid_before(&old, now);
         let body = patching.body(self.container, spot, &old)?;
         ItemTtl::parse(body.ttl.as_deref(), self.sight.default)?;
         check_size(body.text.len())?;
@@ -223,7 +228,7 @@ impl Decider<'_> {
         patching.note(&body);
         Ok(Decision {
             charge: decision.charge.patched(patching.operations()),
-            valid_before: decision.valid_before.min(patching.valid_before(self.sight.now)),
+            valid_before: decision.valid_before.min(valid_before),
             ..decision
         })
     }

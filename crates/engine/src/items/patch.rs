@@ -12,21 +12,18 @@ use dayfly_model::container::Geospatial;
 use dayfly_model::patch::Patch;
 use dayfly_model::value::Value;
 use dayfly_model::{Error, ErrorKind, Result, Timestamp};
-use dayfly_sql::run::{Item, Leash, Limits, Page, Program, Steps};
+use dayfly_sql::run::{Item, Limits, Page, Program, Steps};
 use dayfly_sql::{Parameters, Request, SyntaxError};
 use dayfly_storage::Second;
 
 use super::Spot;
 use super::act::Body;
+use super::budget::WorkBudget;
 use super::sight::Old;
 use crate::catalog::Container;
 use crate::condition;
 use crate::operation::Indexing;
 use crate::record;
-
-/// How many steps a condition may make. It is no query: it has one item, and whoever sent
-/// it has a thread that others wait for, too.
-const CONDITION_STEPS_MAX: u64 = 1_000_000;
 
 /// A patch that was read.
 pub(super) struct Patching {
@@ -57,25 +54,29 @@ impl Patching {
         self.patch.weight() + self.drafted.load(Ordering::Relaxed)
     }
 
-    /// What is decided at `now` holds before this second. A condition may ask for the time,
-    /// and for the `_ts` of an item that the same commit made.
-    pub(super) fn valid_before(&self, now: Timestamp) -> Second {
-        if self.condition.is_some() { now.0 + 1 } else { Second::MAX }
+    /// What is decided at `now` of an item holds before this second. A condition may ask for
+    /// the time, and for the `_ts` of an item that the same commit made; what any other says
+    /// of an item is true as long as that is there. So one that takes long to judge is not
+    /// judged again only because a second is over.
+    pub(super) fn valid_before(&self, old: &Old, now: Timestamp) -> Second {
+        let knows_time = |condition: &Program| condition.may_know_time();
+        let is_stamped = matches!(old, Old::Stored(_));
+        match &self.condition {
+            Some(condition) if knows_time(condition) || !is_stamped => now.0 + 1,
+            _ => Second::MAX,
+        }
     }
 
     /// Whether the item is as the condition wants it.
-    pub(super) fn check(&self, container: &Container, old: &Old, now: Timestamp) -> Result<()> {
+    pub(super) fn check(
+        &self,
+        container: &Container,
+        old: &Old,
+        now: Timestamp,
+        budget: &WorkBudget,
+    ) -> Result<()> {
         let Some(program) = &self.condition else { return Ok(()) };
-        let steps = Steps::new(&Short);
-        let flat = container.definition().geospatial == Geospatial::Geometry;
-        let limits = Limits { rows: 1, bytes: usize::MAX };
-        let mut page = Page::new(program, now, flat, limits, None, false, &steps);
-        if program.reads_items() {
-            page.add(&Judged { container, old, now }, (0, 0))?;
-        } else {
-            page.add_nothing()?;
-        }
-        match page.finish()?.count {
+        match budget.judge(|steps| rows(program, &Judged { container, old, now }, steps))? {
             0 => Err(condition::patch_condition_not_met()),
             _ => Ok(()),
         }
@@ -124,16 +125,17 @@ fn compiled(container: &Container, condition: &str) -> Result<Program> {
     Program::compile(&request, container.computed()?)
 }
 
-/// The leash of a condition.
-struct Short;
-
-impl Leash for Short {
-    fn go_on(&self, steps: u64) -> Result<()> {
-        if steps <= CONDITION_STEPS_MAX {
-            return Ok(());
-        }
-        Err(Error::bad_request("The condition of the patch makes too much work of the item."))
+/// How many rows a condition makes of an item.
+fn rows(condition: &Program, item: &Judged<'_>, steps: &Steps<'_>) -> Result<usize> {
+    let flat = item.container.definition().geospatial == Geospatial::Geometry;
+    let limits = Limits { rows: 1, bytes: usize::MAX };
+    let mut page = Page::new(condition, item.now, flat, limits, None, false, steps);
+    if condition.reads_items() {
+        page.add(item, (0, 0))?;
+    } else {
+        page.add_nothing()?;
     }
+    Ok(page.finish()?.count)
 }
 
 /// The item of which a condition is asked.

@@ -12,8 +12,10 @@ use dayfly_storage::{Batch, Bucket, Draft, Plan, Redraft, Room, Second, Stamp, V
 
 use super::act::{LocatedAct, Wanted};
 use super::apply::Applied;
+use super::budget::WorkBudget;
 use super::decide::{Decision, decide};
 use super::sight::Sight;
+use super::{locate, locate_by_id};
 use crate::burials::Burials;
 use crate::catalog::Container;
 use crate::deadlines::Deadlines;
@@ -63,8 +65,8 @@ impl Around {
 }
 
 /// Reads writes as far as they can be read without looking at the store's
-/// items, and makes the plan for them. All are in `bucket`; what cannot be read fails in
-/// its turn.
+/// items, and makes the plan for them. All are in `bucket` and are named by id; what cannot be
+/// read fails in its turn.
 pub(crate) fn plan(
     opened: &Opened,
     bucket: Bucket,
@@ -73,7 +75,7 @@ pub(crate) fn plan(
     mode: BatchMode,
     around: Around,
 ) -> WritePlan {
-    let read = |write: Result<WriteItem>| write.and_then(|write| Wanted::read(opened, write));
+    let read = |write: Result<WriteItem>| write.and_then(|write| Wanted::read(opened, write, locate_by_id));
     let container = Arc::clone(&opened.container);
     let wanted: Vec<_> = writes.into_iter().map(read).collect();
     let quota = around.quota(&container, bucket, &wanted);
@@ -82,7 +84,7 @@ pub(crate) fn plan(
 
 /// The plan for one write, which must be readable.
 pub(crate) fn plan_one(opened: &Opened, write: WriteItem, around: Around) -> Result<WritePlan> {
-    let wanted = Wanted::read(opened, write)?;
+    let wanted = Wanted::read(opened, write, locate)?;
     let spot = wanted.act.spot();
     let (bucket, place) = (spot.bucket, spot.place(&opened.container, 0));
     let (container, wanted) = (Arc::clone(&opened.container), vec![Ok(wanted)]);
@@ -165,29 +167,34 @@ impl WritePlan {
         mut allowance: Option<Allowance<'p>>,
     ) -> Vec<Result<Decision>> {
         let mut decisions: Vec<Result<Decision>> = Vec::with_capacity(self.wanted.len());
-        let (mut bytes, mut has_failed) = (0, false);
+        let (mut bytes, mut has_failed, mut is_full) = (0, false, false);
         for (place, wanted) in self.wanted.iter().enumerate() {
             let decision = match wanted {
                 _ if has_failed && self.mode != BatchMode::GoesOn => Err(dependent()),
+                // Those that are sent again stay in their order.
+                Ok(_) if is_full => Err(self.too_much()),
                 Ok(wanted) => sight
                     .look_ahead(&self.wanted, place)
-                    .and_then(|()| decide(&*sight, &self.container, wanted)),
+                    .and_then(|()| decide(&*sight, &self.container, wanted))
+                    .map(|decision| (decision, wanted)),
                 Err(error) => Err(error.clone()),
             };
-            let decision = decision.and_then(|decision| {
-                bytes += decision.answer_bytes();
-                let is_last = place + 1 == self.wanted.len();
-                let is_told = self.mode != BatchMode::Atomic || is_last;
+            let decision = decision.and_then(|(decision, wanted)| {
+                bytes += decision.answer_bytes(wanted.minimal);
                 // One item always has room.
-                if is_told && place > 0 && bytes > ANSWER_BYTES_MAX {
+                if place > 0 && bytes > ANSWER_BYTES_MAX {
                     return Err(self.too_much());
                 }
-                if let (Some(allowance), Ok(wanted)) = (&mut allowance, wanted) {
+                if let Some(allowance) = &mut allowance {
                     let (before, after) = decision.item_bytes(sight.now);
                     allowance.take(&wanted.act.spot().partition, before, after)?;
                 }
                 Ok(decision)
             });
+            is_full |= bytes > ANSWER_BYTES_MAX || decision.as_ref().is_err_and(is_sent_again);
+            if is_full && place > 0 && self.mode == BatchMode::Atomic && !has_failed {
+                return self.refuse_last();
+            }
             match &decision {
                 // Nobody looks after the last one.
                 Ok(decision) if place + 1 < self.wanted.len() => sight.note(place, decision),
@@ -203,6 +210,17 @@ impl WritePlan {
             decisions.push(decision);
         }
         decisions
+    }
+
+    /// An atomic batch whose answer is too much. The last operation says so, as the service's
+    /// does, and those between are not decided in vain: each may make another version of a
+    /// large item.
+    fn refuse_last(&self) -> Vec<Result<Decision>> {
+        let mut refused: Vec<_> = self.wanted.iter().map(|_| Err(dependent())).collect();
+        if let Some(last) = refused.last_mut() {
+            *last = Err(self.too_much());
+        }
+        refused
     }
 
     /// The refusal of an operation whose answer is too much for the batch. What is not
@@ -223,6 +241,11 @@ impl WritePlan {
     }
 }
 
+/// Whether an operation is refused only because of those before it in its request.
+fn is_sent_again(error: &Error) -> bool {
+    error.kind == ErrorKind::AnswerTooLarge
+}
+
 fn dependent() -> Error {
     Error::new(
         ErrorKind::FailedDependency,
@@ -237,7 +260,9 @@ impl Plan for WritePlan {
     fn draft(&self, view: &View<'_>) -> Result<Draft<Written>, Refused> {
         let (lsn, now) = (view.head().lsn, Timestamp(view.now()));
         let failed = |error| Refused::Failed(Reply::failed(error, now).at(self.place(lsn)));
-        let mut sight = Sight::new(view, self.bucket, &self.around.index).map_err(failed)?;
+        let budget = WorkBudget::new(self.mode);
+        let sight = Sight::new(view, self.bucket, &self.around.index, budget);
+        let mut sight = sight.map_err(failed)?;
         let allowance = self.quota.as_ref().map(|quota| quota.at(view)).transpose();
         let decisions = self.decide(&mut sight, allowance.map_err(failed)?);
         let made = || decisions.iter().flatten();

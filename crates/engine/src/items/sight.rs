@@ -17,6 +17,7 @@ use dayfly_storage::{Bucket, Second, View};
 
 use super::Spot;
 use super::act::Wanted;
+use super::budget::WorkBudget;
 use super::decide::{Change, Decision, New};
 use crate::catalog::{Container, not_found};
 use crate::condition;
@@ -36,6 +37,8 @@ const AHEAD: usize = 32;
 pub(super) struct Sight<'v> {
     view: &'v View<'v>,
     pub(super) now: Timestamp,
+    /// What the writes may cost.
+    pub(super) budget: WorkBudget,
     liveness: Liveness,
     /// Whether some partitions of the bucket were deleted lately.
     has_deleted: bool,
@@ -93,7 +96,12 @@ pub(super) struct Made {
 }
 
 impl<'v> Sight<'v> {
-    pub(super) fn new(view: &'v View<'v>, bucket: Bucket, index: &Index) -> Result<Sight<'v>> {
+    pub(super) fn new(
+        view: &'v View<'v>,
+        bucket: Bucket,
+        index: &Index,
+        budget: WorkBudget,
+    ) -> Result<Sight<'v>> {
         let state = State::of(view.head());
         if state.deleted || state.epoch == 0 {
             return Err(not_found(ErrorKind::OwnerNotFound));
@@ -104,6 +112,7 @@ impl<'v> Sight<'v> {
         Ok(Sight {
             view,
             now,
+            budget,
             liveness: Liveness::by(state.policy, now),
             has_deleted: state.partitions.pending > 0,
             log: state.log.filter(|log| log.is_on()),

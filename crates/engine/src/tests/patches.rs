@@ -7,10 +7,12 @@ use dayfly_model::patch::Patch;
 use dayfly_storage::{Batch, Plan, Stamp, View};
 use serde_json::{Value, json};
 
-use super::server::{Kind, Server, Setup, Ticket, at, write};
+use super::server::{Kind, Server, Setup, Ticket, at, partition_key, write};
 use crate::items::{self, Around};
 use crate::keys;
-use crate::operation::{Act, Operation, Part, WriteItem};
+use crate::operation::{
+    Act, BatchForm, BatchMode, Condition, Indexing, Operation, Part, WriteBatch, WriteItem,
+};
 use crate::reply::Reply;
 
 pub(super) fn act(id: &str, patch: &Value) -> Act {
@@ -143,5 +145,118 @@ fn a_patch_is_judged_at_the_time_of_its_commit() {
     let ticket = server.hand_in(patch("a", &increment("/n")));
     server.wall().set(1015);
     assert_eq!(answer(ticket), Err(ErrorKind::NotFound));
+    server.check();
+}
+
+/// What a condition without a clock said is true in the next second, too: nobody judges it
+/// again.
+#[test]
+fn a_condition_that_knows_no_time_holds_as_long_as_its_item() {
+    let server = stepped(None);
+    let item = json!({"id": "a", "pk": "x", "n": 1, "of": [1]});
+    let mut create = server.hand_in(super::server::creation(&item));
+    server.begin();
+    server.publish();
+    assert!(poll(&mut create).is_some());
+    let groups = |condition: &str| {
+        let body = json!({"condition": condition, "operations": increment("/n")});
+        let now = server.now().0;
+        let mut ticket = server.hand_in(patch("a", &body));
+        server.wall().set(now + 1);
+        for group in 1.. {
+            server.begin();
+            server.publish();
+            if let Some(reply) = poll(&mut ticket) {
+                assert_eq!(reply.outcome.unwrap().status, 200, "{condition}");
+                return group;
+            }
+        }
+        unreachable!()
+    };
+    assert_eq!(groups("from c where c.n > 0 and c._ts > 0 and upper(c.id) = 'A'"), 1);
+    assert_eq!(groups("from c where exists(select value 1 from x in c.of where x <= c.n)"), 1);
+    assert_eq!(groups("from c where GetCurrentTimestamp() > 0"), 2);
+    assert_eq!(groups("from c where exists(select value NOW() from x in c.of)"), 2);
+    server.check();
+}
+
+/// A batch of patches of items with the partition key "x".
+fn batch(mode: BatchMode, minimal: bool, acts: impl IntoIterator<Item = Act>) -> Operation {
+    let key = partition_key("x");
+    let step = |act| {
+        Ok(WriteItem {
+            at: at(),
+            act,
+            partition_key: Some(key.clone()),
+            condition: Condition::default(),
+            minimal,
+            indexing: Indexing::default(),
+        })
+    };
+    let steps = acts.into_iter().map(step).collect();
+    let part = Part::of(Some(key.clone()));
+    Operation::WriteBatch(WriteBatch { at: at(), part, mode, steps, form: BatchForm::Text })
+}
+
+fn outcomes(server: &Server, batch: Operation) -> Vec<Result<u16, ErrorKind>> {
+    let done = server.run(batch).unwrap().batch.unwrap();
+    let outcome = |reply: Reply| reply.outcome.map(|done| done.status).map_err(|why| why.kind);
+    done.1.into_iter().map(outcome).collect()
+}
+
+const DEPENDENT: Result<u16, ErrorKind> = Err(ErrorKind::FailedDependency);
+const SENT_AGAIN: Result<u16, ErrorKind> = Err(ErrorKind::AnswerTooLarge);
+
+/// A hundred conditions have no more steps than one; what has too few left is sent again,
+/// and what needs too many by itself is told so.
+#[test]
+fn the_conditions_of_a_batch_share_their_steps() {
+    let mut server = Server::new(Kind::Memory { slices: 1 });
+    server.make_container(None, &[]);
+    server.create(json!({"id": "a", "pk": "x", "n": 0, "of": vec![0; 600]})).unwrap();
+    let combined = |lists: &str| {
+        let condition = format!("from c where not exists(select value 1 from {lists} where 1 = 2)");
+        act("a", &json!({"condition": condition, "operations": increment("/n")}))
+    };
+    let long = || combined("a in c.of join b in c.of");
+    let endless = || combined("a in c.of join b in c.of join d in c.of");
+    let quick = || combined("a in c.of");
+    let run = |mode, acts: Vec<Act>| outcomes(&server, batch(mode, false, acts));
+
+    let all = run(BatchMode::GoesOn, vec![quick(), long(), long(), long(), quick()]);
+    assert_eq!(all, [Ok(200), Ok(200), SENT_AGAIN, SENT_AGAIN, SENT_AGAIN]);
+    assert_eq!(run(BatchMode::GoesOn, vec![long(), quick()]), [Ok(200), Ok(200)]);
+    let all = run(BatchMode::GoesOn, vec![endless(), quick()]);
+    assert_eq!(all, [Err(ErrorKind::BadRequest), SENT_AGAIN]);
+    let all = run(BatchMode::Stops, vec![long(), long(), long(), quick()]);
+    assert_eq!(all, [Ok(200), SENT_AGAIN, DEPENDENT, DEPENDENT]);
+    let all = run(BatchMode::Atomic, vec![long(), long(), long(), quick()]);
+    assert_eq!(all, [DEPENDENT, Err(ErrorKind::BadRequest), DEPENDENT, DEPENDENT]);
+    assert_eq!(server.read("a", "x").unwrap()["n"], 5);
+    server.check();
+}
+
+/// What the patches of a batch go over is limited, whether or not it is answered.
+#[test]
+fn the_patches_of_a_batch_share_what_they_go_over() {
+    let mut server = Server::new(Kind::Memory { slices: 1 });
+    server.make_container(None, &[]);
+    server.create(json!({"id": "a", "pk": "x", "n": 0, "text": "a".repeat(1_800_000)})).unwrap();
+    let more = || act("a", &increment("/n"));
+    let missing = || Act::Delete("b".to_owned());
+    let patches = |count: usize| (0..count).map(|_| more()).chain([missing()]);
+    let run = |mode, minimal, count| outcomes(&server, batch(mode, minimal, patches(count)));
+
+    // Two have room in the answer. The others are not made, and so nobody knows what becomes
+    // of the last one.
+    let too_large = Err(ErrorKind::TooLarge);
+    assert_eq!(run(BatchMode::Atomic, false, 3), [DEPENDENT, DEPENDENT, DEPENDENT, too_large]);
+    let all = run(BatchMode::GoesOn, false, 3);
+    assert_eq!(all, [Ok(200), Ok(200), SENT_AGAIN, SENT_AGAIN]);
+    // Nine are all there can be.
+    assert_eq!(run(BatchMode::GoesOn, true, 9)[8..], [Ok(200), Err(ErrorKind::NotFound)]);
+    assert_eq!(run(BatchMode::GoesOn, true, 10)[8..], [Ok(200), SENT_AGAIN, SENT_AGAIN]);
+    assert_eq!(run(BatchMode::Atomic, true, 10)[8..], [DEPENDENT, too_large, DEPENDENT]);
+    assert_eq!(server.read("a", "x").unwrap()["n"], 20);
     server.check();
 }

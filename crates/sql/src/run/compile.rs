@@ -53,6 +53,7 @@ impl Program {
             skip,
             take: limit.into_iter().chain(top).min(),
             reads_items: reads_items(query),
+            may_know_time: compiler.may_know_time,
             select,
         })
     }
@@ -124,6 +125,9 @@ pub(super) struct Compiler<'q> {
     depth: usize,
     /// Inside what is selected of groups.
     grouping: Option<Grouping>,
+    /// Whether a function was met that depends on the setting, which has the time. Nothing
+    /// else can know it: computed properties call no such function.
+    may_know_time: bool,
 }
 
 /// What is selected of groups is made from their keys and aggregates; only the
@@ -148,6 +152,7 @@ impl<'q> Compiler<'q> {
             names: Vec::new(),
             depth: 0,
             grouping: None,
+            may_know_time: false,
         }
     }
 
@@ -597,7 +602,10 @@ impl<'q> Compiler<'q> {
             _ => {}
         }
         match functions::find(&name) {
-            Some((name, body)) => Ok(Code::Call(name, body, codes)),
+            Some((name, body)) => {
+                self.may_know_time |= matches!(body, Body::Set(_));
+                Ok(Code::Call(name, body, codes))
+            }
             None if signature(&name).is_some() => {
                 Err(Error::not_yet(&format!("The function {name}")))
             }

@@ -31,6 +31,8 @@ pub struct Program {
     pub(super) take: Option<u64>,
     /// Whether it reads the container at all.
     pub(super) reads_items: bool,
+    /// Whether it calls a function that may ask for the time.
+    pub(super) may_know_time: bool,
 }
 
 /// A member of ORDER BY.
@@ -86,6 +88,12 @@ impl Program {
     /// Whether it reads the container at all; `SELECT 1` does not.
     pub fn reads_items(&self) -> bool {
         self.reads_items
+    }
+
+    /// Whether it may say something else of the same item at another time. One of which this
+    /// is not true says the same as long as the item is the same, but for `RAND`.
+    pub fn may_know_time(&self) -> bool {
+        self.may_know_time
     }
 
     /// Whether a subquery after FROM needs all items before its first row.
