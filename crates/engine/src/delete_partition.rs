@@ -8,7 +8,7 @@ use dayfly_model::partition_key::PartitionKey;
 use dayfly_model::{Error, ErrorKind, Result, Timestamp};
 use dayfly_storage::{Batch, Bucket, Draft, Plan, Room, Stamp, View};
 
-use crate::catalog::{Container, not_found};
+use crate::catalog::not_found;
 use crate::deleted::{AGAIN_MAX, DeletedPartition, Deletion, PENDING_MAX};
 use crate::head::{LogState, PartitionDeletes, State};
 use crate::keys::{self, Partition};
@@ -20,7 +20,6 @@ use crate::version;
 /// The plan for it.
 pub(crate) struct DeletePartition {
     shared: Arc<Shared>,
-    container: Arc<Container>,
     bucket: Bucket,
     place: Origin,
     partition: Partition,
@@ -48,7 +47,6 @@ impl DeletePartition {
         let range = container.range(&epk).map(|range| Arc::clone(&range.id));
         Ok(DeletePartition {
             shared: Arc::clone(shared),
-            container: Arc::clone(container),
             bucket: container.bucket(&epk),
             place: container.place(range, None),
             partition: Partition::new(&epk, &canonical),
@@ -118,13 +116,12 @@ impl Plan for DeletePartition {
         Room::Frees
     }
 
-    /// The purge removes what is dead now, and figures of it are of no use any more.
+    /// The purge removes what is dead now.
     fn published(&self, reply: &Reply) {
         let lsn = reply.place.as_ref().and_then(|place| place.lsn);
         if let (Some(quotas), Some(lsn)) = (&self.shared.quotas, lsn) {
             quotas.emptied(self.bucket, &self.partition, lsn);
         }
-        self.shared.usage.forget(self.container.number);
         self.shared.deadlines.look_at(self.bucket);
     }
 

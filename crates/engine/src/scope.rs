@@ -180,7 +180,8 @@ impl Shared {
         now: Timestamp,
         lsn: Option<u64>,
     ) -> Option<Usage> {
-        let live = self.usage.of(&self.store, container, now, lsn.unwrap_or_default());
+        let snapshot = self.store.snapshot().ok()?;
+        let live = self.usage.of(&*snapshot, container, now, lsn.unwrap_or_default());
         live.map(|live| container.usage(live, self.settings.container_quota))
     }
 

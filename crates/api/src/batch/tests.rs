@@ -71,6 +71,25 @@ fn read_all(body: Vec<u8>) -> (BatchForm, Vec<String>) {
     (form, steps.into_iter().map(|step| shown(step.unwrap())).collect())
 }
 
+/// In binary rows as in JSON, the limit is a limit of the body.
+#[test]
+fn rows_have_as_many_bytes_as_text() {
+    let body = |length: usize| {
+        let id = "a".repeat(length);
+        Bytes::from(hybrid_row::body([row(2).with("id", Some(RowValue::Text(&id)))]))
+    };
+    let around = BATCH_BYTES_MAX - 20_000;
+    let other = body(around).len() - around;
+    for more in [-1, 0, 1] {
+        let size = BATCH_BYTES_MAX.saturating_add_signed(more);
+        let body = body(size - other);
+        assert_eq!(body.len(), size);
+        let read = read(&body, false, item).map(|(_, steps)| steps.len());
+        let expected = if more > 0 { Err(ErrorKind::TooLarge) } else { Ok(1) };
+        assert_eq!(read.map_err(|error| error.kind), expected, "{size} bytes");
+    }
+}
+
 #[test]
 fn both_forms_mean_the_same() {
     let last = [

@@ -1,11 +1,14 @@
 //! Deletes of whole partitions: what can be seen while the purge removes them, bit by bit.
 
-use dayfly_model::ErrorKind;
+use std::sync::Arc;
+
+use dayfly_model::{ErrorKind, Timestamp};
+use dayfly_storage::Snapshot;
 use serde_json::{Value, json};
 
 use super::server::{Crash, Kind, Server, at, partition_key};
 use crate::deleted::{AGAIN_MAX, PENDING_MAX};
-use crate::operation::{Operation, QueryItems};
+use crate::operation::{Operation, Part, QueryItems};
 
 impl Server {
     fn delete_partition(&self, key: &str) -> Result<(), ErrorKind> {
@@ -27,6 +30,31 @@ impl Server {
         let body: Value = serde_json::from_slice(&success.body.to_vec()).unwrap();
         let items = |name: &str| body[name]["items"].as_u64().unwrap();
         (items("live"), items("backlog"))
+    }
+}
+
+/// Whoever counted before a delete, and says so after it, is not believed.
+#[test]
+fn figures_from_before_a_delete_are_not_told_after_it() {
+    for slices in [1, 4] {
+        let mut server = Server::new(Kind::Memory { slices });
+        server.make_container(None, &[]);
+        for (id, key) in [("1", "a"), ("2", "a"), ("3", "b")] {
+            server.create(json!({"id": id, "pk": key})).unwrap();
+        }
+        server.clock(1001);
+        let shared = &server.engine().shared;
+        let container = Arc::clone(&shared.enter_part(&at(), &Part::default()).unwrap().container);
+        let counted = |snapshot: &dyn Snapshot| {
+            let live = shared.usage.of(snapshot, &container, Timestamp(snapshot.now()), 0);
+            live.map(|live| live.items)
+        };
+        let before = shared.store.snapshot().unwrap();
+        server.delete_partition("a").unwrap();
+        server.purge();
+        // As if somebody had begun to count before the delete and come to an end after it.
+        assert_eq!(counted(&*before), Some(3), "{slices} buckets");
+        assert_eq!(counted(&*shared.store.snapshot().unwrap()), Some(1), "{slices} buckets");
     }
 }
 
