@@ -75,7 +75,9 @@ pub(crate) fn plan(
     mode: BatchMode,
     around: Around,
 ) -> WritePlan {
-    let read = |write: Result<WriteItem>| write.and_then(|write| Wanted::read(opened, write, locate_by_id));
+    let read = |write: Result<WriteItem>| {
+        write.and_then(|write| Wanted::read(opened, write, locate_by_id))
+    };
     let container = Arc::clone(&opened.container);
     let wanted: Vec<_> = writes.into_iter().map(read).collect();
     let quota = around.quota(&container, bucket, &wanted);

@@ -6,9 +6,11 @@ use dayfly_model::{ErrorKind, Timestamp};
 use dayfly_storage::Snapshot;
 use serde_json::{Value, json};
 
-use super::server::{Crash, Kind, Server, at, partition_key};
-use crate::deleted::{AGAIN_MAX, PENDING_MAX};
-use crate::operation::{Operation, Part, QueryItems};
+use super::patches::batch;
+use super::server::{Crash, Kind, Server, at, partition_key, text};
+use crate::deleted::{AGAIN_MAX, PENDING_MAX, all};
+use crate::keys;
+use crate::operation::{Act, BatchMode, Operation, Part, QueryItems};
 
 impl Server {
     fn delete_partition(&self, key: &str) -> Result<(), ErrorKind> {
@@ -85,6 +87,87 @@ fn nothing_of_a_large_partition_is_seen_while_it_goes() {
     // It was deleted and has not expired.
     assert_eq!(server.engine().purged_items(), 0);
     assert_eq!((server.count(), server.figures()), (2, (2, 0)));
+    server.check();
+}
+
+impl Server {
+    /// Items of a partition, in commits of many.
+    fn fill(&self, key: &str, count: u64) {
+        let numbers: Vec<u64> = (0..count).collect();
+        for numbers in numbers.chunks(100) {
+            let item = |n: &u64| json!({"id": n.to_string(), "pk": key, "email": n, "n": n});
+            let acts = numbers.iter().map(|number| Act::Create(text(&item(number))));
+            let done = self.run(Operation::WriteBatch(batch(BatchMode::Atomic, key, acts)));
+            let done = done.unwrap();
+            assert_eq!(done.status, 200);
+        }
+    }
+
+    /// Up to which number the purge has removed the items of the only deleted partition; `None`:
+    /// it has come to an end.
+    fn swept(&self) -> Option<u64> {
+        let snapshot = self.engine().shared.store.snapshot().unwrap();
+        let buckets = self.engine().shared.store.buckets().into_iter();
+        let buckets = buckets.filter(|bucket| keys::container_of(*bucket).is_some());
+        let all =
+            buckets.flat_map(|bucket| all(&*snapshot, bucket, &snapshot.head(bucket)).unwrap());
+        all.map(|deleted| deleted.done).next()
+    }
+}
+
+/// A sweep that is cut off goes on where it was: after a stop, a kill and a power cut between
+/// its units, again and again. Nothing comes back meanwhile, and nothing stays behind.
+#[test]
+fn a_sweep_goes_on_after_whatever_cuts_it_off() {
+    for kind in [Kind::Memory { slices: 1 }, Kind::Disk { slices: 1 }] {
+        let mut server = Server::new(kind);
+        server.make_container(Some(1000), &["/email"]);
+        server.fill("a", 300);
+        server.create(json!({"id": "stays", "pk": "b", "email": 7, "n": 1})).unwrap();
+        server.delete_partition("a").unwrap();
+        server.create(json!({"id": "5", "pk": "a", "email": 7, "n": 1})).unwrap();
+        let (mut left, mut swept, mut units) = (server.stored_items(), server.swept(), 0);
+        let mut cuts = [None, Some(Crash::Kill), Some(Crash::PowerCut)].into_iter().cycle();
+        while swept.is_some() {
+            match cuts.next().unwrap() {
+                None => server.restart(),
+                Some(crash) => server.crash(crash),
+            }
+            assert_eq!((server.stored_items(), server.swept()), (left, swept), "{kind:?}");
+            assert_eq!((server.count(), server.figures()), (2, (2, 0)), "{kind:?}");
+            assert_eq!(server.read("6", "a"), Err(ErrorKind::NotFound));
+            assert_eq!(server.read("5", "a").unwrap()["n"], 1);
+            server.check();
+            server.turn();
+            let now = (server.stored_items(), server.swept());
+            assert!(now.0 < left || now.1.is_none(), "{kind:?}: {now:?} of {left}");
+            // The place is stored with the unit: nothing is looked at twice.
+            assert!(now.1.is_none_or(|done| Some(done) > swept), "{kind:?}: {now:?}");
+            (left, swept) = now;
+            units += 1;
+        }
+        assert!(units >= 10, "{kind:?}: {units} units");
+        server.crash(Crash::Kill);
+        assert_eq!((server.count(), server.stored_items()), (2, 2), "{kind:?}");
+        server.check();
+    }
+}
+
+/// The answer costs the same, and the sweep comes to an end.
+#[test]
+fn ten_thousand_items_are_gone_at_once() {
+    let mut server = Server::new(Kind::Memory { slices: 1 });
+    server.make_container(None, &[]);
+    server.fill("a", 10_000);
+    server.create(json!({"id": "stays", "pk": "b"})).unwrap();
+    let commits = server.commits();
+    server.delete_partition("a").unwrap();
+    assert_eq!(server.commits(), commits + 1);
+    assert_eq!((server.count(), server.figures()), (1, (1, 0)));
+    assert_eq!(server.stored_items(), 10_001);
+    server.purge();
+    assert_eq!((server.count(), server.figures()), (1, (1, 0)));
+    assert_eq!(server.stored_items(), 1);
     server.check();
 }
 
