@@ -25,6 +25,7 @@ mod naive;
 mod named;
 mod partition;
 mod parts;
+mod stayed;
 mod texts;
 mod times;
 mod ways;
@@ -38,6 +39,7 @@ use std::collections::BTreeMap;
 use self::merge::{Merge, Sorted};
 use self::naive::{Answer, Document};
 use self::parts::Piece;
+use self::stayed::Stayed;
 use self::world::{SIDES, World};
 use super::random::Random;
 use super::seeds::{Outcome, Seeds};
@@ -318,7 +320,7 @@ fn ask_while_moving(world: &mut World, random: &mut Random) -> Outcome {
     };
     let request =
         Request::read(query.to_string().as_bytes()).map_err(|error| failed(error.to_string()))?;
-    let before = numbers(world, side, &by_points);
+    let mut stayed = Stayed::new(world, side, &by_points, Some(&request));
     let expected = naive::answer(&request, &world.documents(side, &piece)).rows;
     let limit = 1 + usize::try_from(random.below(15)).unwrap().max(expected.len() / PAGES);
     let mut moved = false;
@@ -340,6 +342,7 @@ fn ask_while_moving(world: &mut World, random: &mut Random) -> Outcome {
         }
         for _ in 0..random.below(6) {
             world.step(random);
+            stayed.look(world);
             moved = true;
         }
         if !world.layout.has_range(&piece) {
@@ -351,19 +354,19 @@ fn ask_while_moving(world: &mut World, random: &mut Random) -> Outcome {
         {
             let [key, id] = [0, 1].map(|place| row.element(place).as_str().unwrap());
             world.disturb(key, id, random);
+            stayed.look(world);
             moved = true;
         }
     }
-    let after = numbers(world, side, &by_points);
-    let stayed = |row: &&Value| has_stayed(&before, &after, row.element(0), row.element(1));
-    compare_stayed(&expected, &rows, stayed).map_err(failed)
+    compare_stayed(&expected, &rows, |row| stayed.has(row.element(0), row.element(1)))
+        .map_err(failed)
 }
 
 /// Lists a piece of a container page by page, and lets things happen between the pages.
 fn list_while_moving(world: &mut World, random: &mut Random) -> Outcome {
     let mut piece = random.piece(&world.layout);
     let by_points = world.layout.without_range(&piece);
-    let before = numbers(world, 0, &by_points);
+    let mut stayed = Stayed::new(world, 0, &by_points, None);
     let documents = world.documents(0, &piece).into_iter();
     let expected: Vec<Value> = documents.map(|document| document.value).collect();
     let limit = 1 + expected.len() / PAGES;
@@ -377,6 +380,7 @@ fn list_while_moving(world: &mut World, random: &mut Random) -> Outcome {
         }
         for _ in 0..if number < MOVED_PAGES { random.below(6) } else { 0 } {
             world.step(random);
+            stayed.look(world);
         }
         if !world.layout.has_range(&piece) {
             piece = by_points.clone();
@@ -387,43 +391,33 @@ fn list_while_moving(world: &mut World, random: &mut Random) -> Outcome {
         {
             let [key, id] = [division::AT, "id"].map(|name| item.property(name).as_str().unwrap());
             world.disturb(key, id, random);
+            stayed.look(world);
         }
     }
-    let after = numbers(world, 0, &by_points);
-    let stayed = |item: &&Value| {
-        has_stayed(&before, &after, item.property(division::AT), item.property("id"))
-    };
     let failed = |why| format!("a list while items are written: {why}\n{by_points:?}");
-    compare_stayed(&expected, &listed, stayed).map_err(failed)
+    let place = |item: &Value| [division::AT, "id"].map(|name| item.property(name).clone());
+    let untouched = |item: &Value| {
+        let [key, id] = place(item);
+        stayed.is_untouched(&key, &id)
+    };
+    compare_stayed(&expected, &listed, untouched).map_err(failed)?;
+    // Of one that was written again, some version came in its place.
+    let places = |items: &[Value]| -> Vec<Value> {
+        items.iter().map(|item| Value::Array(place(item).into())).collect()
+    };
+    let has_stayed = |place: &Value| stayed.has(place.element(0), place.element(1));
+    compare_stayed(&places(&expected), &places(&listed), has_stayed).map_err(failed)
 }
 
-/// Which write made each item of a piece.
-fn numbers(world: &World, side: usize, piece: &Piece) -> BTreeMap<Vec<u8>, u64> {
-    let alive = world.alive(side, piece).into_iter();
-    let place = |value: &Value| place(value.property(division::AT), value.property("id"));
-    alive.map(|(_, written)| (place(&written.value), written.number)).collect()
-}
-
-/// Whether an item is the same before and after.
-fn has_stayed(
-    before: &BTreeMap<Vec<u8>, u64>,
-    after: &BTreeMap<Vec<u8>, u64>,
-    key: &Value,
-    id: &Value,
-) -> bool {
-    let place = place(key, id);
-    before.contains_key(&place) && before.get(&place) == after.get(&place)
-}
-
-/// What nobody touched came exactly once, in its order.
-fn compare_stayed(expected: &[Value], rows: &[Value], stayed: impl Fn(&&Value) -> bool) -> Outcome {
+/// What stayed came exactly once, in its order.
+fn compare_stayed(expected: &[Value], rows: &[Value], stayed: impl Fn(&Value) -> bool) -> Outcome {
     let answer = Answer {
-        rows: expected.iter().filter(&stayed).cloned().collect(),
+        rows: expected.iter().filter(|row| stayed(row)).cloned().collect(),
         keys: Vec::new(),
         skip: 0,
         take: None,
     };
-    let rows: Vec<Value> = rows.iter().filter(&stayed).cloned().collect();
+    let rows: Vec<Value> = rows.iter().filter(|row| stayed(row)).cloned().collect();
     compare(&answer, &rows).map_err(|why| format!("of what stayed, {why}"))
 }
 
@@ -471,9 +465,4 @@ fn ask_distinct_while_moving(world: &mut World, random: &mut Random) -> Outcome 
 /// the last page.
 fn must_start_again(why: &str) -> bool {
     why.contains("Run the query again from its start")
-}
-
-/// Where an item is, as bytes.
-fn place(key: &Value, id: &Value) -> Vec<u8> {
-    [order::key(key), order::key(id)].concat()
 }
