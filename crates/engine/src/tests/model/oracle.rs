@@ -11,6 +11,7 @@ use dayfly_model::ErrorKind;
 use dayfly_model::rid::ItemRid;
 
 use super::steps::{Act, Batch, Default, Place, Ttl, TtlPatch, Write};
+use crate::operation::BatchMode;
 
 /// An item that is stored, dead or alive.
 #[derive(Clone, Debug)]
@@ -198,21 +199,28 @@ impl Oracle {
         Ok(status)
     }
 
-    /// What each write of a batch answers now: one that fails takes the others with it.
+    /// What each write of a batch answers now. One that fails takes the others with it, or
+    /// those behind it, or none.
     pub(super) fn judge_batch(&self, batch: &Batch) -> Vec<Result<u16, ErrorKind>> {
+        let dependent = Err(ErrorKind::FailedDependency);
         let mut after = self.clone();
         let mut judged = Vec::new();
-        for write in batch {
-            judged.push(after.judge(write));
-            if judged.last().is_some_and(Result::is_err) {
-                let failed = judged.len() - 1;
-                let dependent = |(place, kind)| {
-                    if place == failed { kind } else { Err(ErrorKind::FailedDependency) }
-                };
-                judged.resize(batch.len(), Err(ErrorKind::FailedDependency));
-                return judged.into_iter().enumerate().map(dependent).collect();
+        for write in &batch.writes {
+            let has_failed = judged.iter().any(Result::is_err);
+            let judges = batch.mode == BatchMode::GoesOn || !has_failed;
+            let answer = if judges { after.judge(write) } else { dependent };
+            match answer {
+                Ok(_) => after.apply(write, Bytes::new()),
+                Err(_) if batch.mode == BatchMode::Atomic => {
+                    judged.iter_mut().for_each(|before| {
+                        if before.is_ok() {
+                            *before = dependent;
+                        }
+                    });
+                }
+                Err(_) => {}
             }
-            after.apply(write, Bytes::new());
+            judged.push(answer);
         }
         judged
     }

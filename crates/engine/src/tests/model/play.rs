@@ -10,6 +10,7 @@ use std::collections::HashSet;
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
+use dayfly_model::ErrorKind;
 use dayfly_model::partition_key::{Component, PartitionKey};
 use dayfly_model::patch::Patch;
 use dayfly_model::ttl::ContainerTtl;
@@ -24,8 +25,8 @@ use super::figures::{STRETCH_SECONDS, STRETCHES};
 use super::oracle::{Definition, Oracle};
 use super::steps::{Act, Batch, Default, History, Place, Step, Ttl, TtlPatch, Write};
 use crate::operation::{
-    self, BatchForm, BatchMode, Condition, Indexing, ItemAddress, Operation, Page, Part,
-    SurveyItems, SurveyOrder, WriteBatch, WriteItem,
+    self, BatchForm, Condition, Indexing, ItemAddress, Operation, Page, Part, SurveyItems,
+    SurveyOrder, WriteBatch, WriteItem,
 };
 use crate::reply::{Reply, Success};
 use crate::tests::seeds::Outcome;
@@ -85,7 +86,7 @@ enum Job {
 }
 
 /// What the oracle says of a write.
-type Judged = Result<u16, dayfly_model::ErrorKind>;
+type Judged = Result<u16, ErrorKind>;
 
 struct Group {
     ts: u64,
@@ -189,8 +190,12 @@ impl Play {
     fn hand_in_batch(&mut self, batch: &Batch) -> Outcome {
         let mut ticket = self.server.hand_in(batch_operation(self.setup, batch));
         self.pass_time()?;
+        let expected = self.oracle.judge_batch(batch);
         match poll(&mut ticket) {
-            Some(reply) => same!(answers(&reply)?, self.oracle.judge_batch(batch), "the answers"),
+            Some(reply) => same!(answers(&reply)?, expected, "the answers"),
+            None if expected.iter().all(Result::is_err) => {
+                return Err(format!("not answered at once, should be {expected:?}"));
+            }
             None => self.waiting.push(Job::Batch(*batch, ticket)),
         }
         Ok(())
@@ -199,12 +204,15 @@ impl Play {
     fn settle_batch(&mut self, batch: &Batch, reply: Reply) -> Outcome {
         let expected = self.oracle.judge_batch(batch);
         same!(answers(&reply)?, expected, "the answers to '{}'", Step::Batch(*batch));
-        if expected.iter().any(Result::is_err) {
+        if expected.iter().all(Result::is_err) {
             return Ok(());
         }
         let results = reply.outcome.ok().and_then(|success| success.batch).unwrap().1;
-        for (write, result) in batch.iter().zip(results) {
-            self.settle_write(write, result)?;
+        for ((write, result), expected) in batch.writes.iter().zip(results).zip(expected) {
+            // What was not tried was not judged.
+            if expected != Err(ErrorKind::FailedDependency) {
+                self.settle_write(write, result)?;
+            }
         }
         Ok(())
     }
@@ -258,7 +266,7 @@ impl Play {
         if changes {
             self.go_on_changing(submitted)?;
         }
-        let mut late = Vec::new();
+        let (mut late, mut late_batches) = (Vec::new(), Vec::new());
         for job in group.jobs {
             match job {
                 Job::Write(write, mut ticket) => match (poll(&mut ticket), write.act) {
@@ -270,6 +278,10 @@ impl Play {
                     (Some(reply), _) => self.settle_write(&write, reply)?,
                 },
                 Job::Batch(batch, mut ticket) => match poll(&mut ticket) {
+                    None if batch.has_patch() => self.waiting.push(Job::Batch(batch, ticket)),
+                    Some(reply) if batch.has_patch() && is_refused(&reply)? => {
+                        late_batches.push((batch, self.oracle.judge_batch(&batch), reply));
+                    }
                     None => return Err(format!("not answered: {}", Step::Batch(batch))),
                     Some(reply) => self.settle_batch(&batch, reply)?,
                 },
@@ -277,6 +289,7 @@ impl Play {
             }
         }
         self.refused_late(late)?;
+        self.batches_refused_late(late_batches)?;
         if changes { self.end_changing() } else { Ok(()) }
     }
 
@@ -287,6 +300,19 @@ impl Play {
             if kind_of(&reply) != in_turn {
                 self.pass_time()?;
                 same!(kind_of(&reply), self.oracle.judge(&write), "the late answer to '{write}'");
+            }
+        }
+        Ok(())
+    }
+
+    /// The same of batches that have a patch.
+    fn batches_refused_late(&mut self, late: Vec<(Batch, Vec<Judged>, Reply)>) -> Outcome {
+        for (batch, in_turn, reply) in late {
+            let answers = answers(&reply)?;
+            if answers != in_turn {
+                self.pass_time()?;
+                let told = Step::Batch(batch);
+                same!(answers, self.oracle.judge_batch(&batch), "the late answers to '{told}'");
             }
         }
         Ok(())
@@ -708,9 +734,9 @@ fn batch_operation(setup: Setup, batch: &Batch) -> Operation {
     };
     Operation::WriteBatch(WriteBatch {
         at: at(),
-        part: Part::of(Some(setup.partition_key(batch[0].place.key))),
-        mode: BatchMode::Atomic,
-        steps: batch.iter().map(step).collect(),
+        part: Part::of(Some(setup.partition_key(batch.writes[0].place.key))),
+        mode: batch.mode,
+        steps: batch.writes.iter().map(step).collect(),
         form: BatchForm::Text,
     })
 }
@@ -720,6 +746,11 @@ fn answers(reply: &Reply) -> Outcome<Vec<Judged>> {
     let success = reply.outcome.as_ref().map_err(ToString::to_string)?;
     let batch = success.batch.as_ref().ok_or("no answers")?;
     Ok(batch.1.iter().map(kind_of).collect())
+}
+
+/// Whether nothing of a batch was written.
+fn is_refused(reply: &Reply) -> Outcome<bool> {
+    Ok(answers(reply)?.iter().all(Result::is_err))
 }
 
 fn patch(write: &Write, ttl: TtlPatch) -> Patch {

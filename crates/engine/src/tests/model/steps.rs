@@ -9,6 +9,7 @@ use std::fmt;
 use super::super::random::Random;
 use super::super::server::{Crash, Kind, Setup};
 use crate::QueryLimits;
+use crate::operation::BatchMode;
 
 /// About how many steps a history has.
 const STEPS: usize = 60;
@@ -94,8 +95,20 @@ impl Write {
 /// The default of a container, as in its definition.
 pub(super) type Default = Option<i64>;
 
-/// Writes of one partition key that happen together or not at all.
-pub(super) type Batch = [Write; 3];
+/// Writes of one partition key that are one commit.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Batch {
+    pub(super) writes: [Write; 3],
+    /// What happens when one fails.
+    pub(super) mode: BatchMode,
+}
+
+impl Batch {
+    /// Whether it is drafted again by who waits for it.
+    pub(super) fn has_patch(&self) -> bool {
+        self.writes.iter().any(|write| matches!(write.act, Act::Patch(_)))
+    }
+}
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step {
@@ -148,8 +161,8 @@ impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Step::Write(write) => write!(f, "hand in: {write}"),
-            Step::Batch([first, second, third]) => {
-                write!(f, "hand in as one: {first}; {second}; {third}")
+            Step::Batch(Batch { writes: [first, second, third], mode }) => {
+                write!(f, "hand in as one, {mode:?}: {first}; {second}; {third}")
             }
             Step::Begin => write!(f, "begin a group"),
             Step::Publish => write!(f, "publish the group"),
@@ -258,18 +271,24 @@ impl Random {
         }
     }
 
-    /// What has to look at the item first, or at all of them, is left to single writes: a
-    /// patch in a batch is compared elsewhere with one that is not.
+    /// What is about all items is left to single writes. How it goes on is not drawn, so that
+    /// all else in a history of old is as it was.
     fn batch(&mut self, mark: u64) -> Batch {
         let key = self.pick(&KEYS);
-        [0, 1, 2].map(|more| {
+        let mode = match mark % 6 {
+            0 | 3 => BatchMode::GoesOn,
+            1 => BatchMode::Stops,
+            _ => BatchMode::Atomic,
+        };
+        let writes = [0, 1, 2].map(|more| {
             let mut write = self.write(mark + 100 * more);
             write.place.key = key;
-            if matches!(write.act, Act::Patch(_) | Act::Clear) {
+            if write.act == Act::Clear {
                 write.act = Act::Upsert;
             }
             write
-        })
+        });
+        Batch { writes, mode }
     }
 
     fn write(&mut self, mark: u64) -> Write {
