@@ -249,3 +249,50 @@ fn end(child: &mut Child) -> Result<()> {
     child.wait().map_err(failed("ending the tests"))?;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::ErrorKind;
+
+    use super::*;
+
+    /// Asks git whether a patch fits the files as they are, committed or not.
+    fn fits(root: &Path, patch: &Path, options: &[&str]) -> std::io::Result<bool> {
+        let mut command = Command::new("git");
+        command.args(["apply", "--check", "--whitespace=nowarn"]).args(options).arg(patch);
+        // Neither an index nor a repository is needed, and none above a copy is asked.
+        command.env_remove("GIT_DIR").env_remove("GIT_INDEX_FILE");
+        command.env("GIT_CEILING_DIRECTORIES", root.parent().unwrap_or(root));
+        let output = command.current_dir(root).stdin(Stdio::null()).output()?;
+        Ok(output.status.success())
+    }
+
+    /// A bug whose patch does not apply any more is planted by nobody, and nobody would know
+    /// until all of them are tried.
+    #[test]
+    fn every_mutant_can_be_planted() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap();
+        let here = Workshop { folder: root.join("target/mutants"), root: root.clone() };
+        let patches = here.patches(None).unwrap();
+        assert!(patches.len() > 100, "{} mutants", patches.len());
+        let mut stale = Vec::new();
+        for patch in &patches {
+            // Somebody may have planted one by hand, to look at it.
+            let planted = || fits(&root, patch, &["--reverse"]);
+            match fits(&root, patch, &[]).and_then(|fits| Ok(fits || planted()?)) {
+                Ok(true) => {}
+                Ok(false) => stale.push(patch.file_name().unwrap().to_string_lossy().into_owned()),
+                Err(why) if why.kind() == ErrorKind::NotFound => {
+                    println!("There is no git: no mutant was tried.");
+                    return;
+                }
+                Err(why) => panic!("git apply: {why}"),
+            }
+        }
+        assert!(
+            stale.is_empty(),
+            "the source has changed, and these have not; make each anew with the same meaning:\n{}",
+            stale.join("\n")
+        );
+    }
+}
