@@ -19,11 +19,18 @@ mod rows;
 #[allow(dead_code, reason = "the scripts use more of it")]
 mod server;
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use dayfly_api::hybrid_row::{OPERATION, RESULT};
 use serde_json::{Value, json};
 use server::{Engine, Mode, Server};
+
+/// Operations, as rows have them.
+const CREATE: i64 = 0;
+const READ: i64 = 2;
+const DELETE: i64 = 4;
+const UPSERT: i64 = 20;
 
 /// Whether the rows are as .NET would write them: nothing that the schema does not have.
 fn is_plain(case: &Value, names: &[&str], bytes: &[u8]) -> bool {
@@ -75,14 +82,82 @@ fn check_request(case: &Value) {
             assert_eq!(answer.headers()["content-type"], "application/octet-stream", "{name}");
             let results = rows::read(&RESULT, answer.body()).unwrap();
             assert_eq!(results.len(), operations.len(), "{name}");
-            println!("{name}: {:?}", statuses(&results));
+            let statuses: Vec<i64> = results.iter().map(status_of).collect();
+            assert_eq!(statuses, expected(case), "{name}");
+            let is_good = statuses.iter().all(|status| (200..300).contains(status));
+            assert_eq!(answer.status() == 200, is_good, "{name}");
+            for (operation, result) in operations.iter().zip(&results) {
+                check_result(name, operation, result);
+            }
         }
         status => panic!("{name}: {status} {}", String::from_utf8_lossy(answer.body())),
     }
 }
 
-fn statuses(results: &[Value]) -> Vec<i64> {
-    results.iter().map(|result| result["statusCode"].as_i64().unwrap()).collect()
+fn status_of(result: &Value) -> i64 {
+    result["statusCode"].as_i64().unwrap()
+}
+
+/// What each operation of a request answers where nothing is stored, as far as it can be told
+/// by which items are there: the conditions of patches are true of those that were recorded.
+fn expected(case: &Value) -> Vec<i64> {
+    let is_atomic = case["headers"]["x-ms-cosmos-batch-atomic"] == "True";
+    let mut there = HashSet::new();
+    let mut statuses = Vec::new();
+    for (number, operation) in case["means"].as_array().unwrap().iter().enumerate() {
+        let body = operation["resourceBody"]
+            .as_str()
+            .and_then(|text| json_of(text)["id"].as_str().map(ToOwned::to_owned));
+        let id = operation["id"].as_str().map(ToOwned::to_owned).or(body);
+        // Binary JSON is another item each time.
+        let place =
+            (operation["partitionKey"].to_string(), id.unwrap_or_else(|| number.to_string()));
+        let is_there = there.contains(&place);
+        let is_meant = operation["ifMatch"].as_str().is_none_or(|etag| etag == "*");
+        let (status, stays) = match (operation["operationType"].as_i64().unwrap(), is_there) {
+            (CREATE, true) => (409, true),
+            (CREATE | UPSERT, false) => (201, true),
+            (READ, true) if operation["ifNoneMatch"] == "*" => (304, true),
+            (READ, true) => (200, true),
+            (_, false) => (404, false),
+            (_, true) if !is_meant => (412, true),
+            (DELETE, true) => (204, false),
+            (_, true) => (200, true),
+        };
+        if stays {
+            there.insert(place)
+        } else {
+            there.remove(&place)
+        };
+        statuses.push(status);
+    }
+    let failed = statuses.iter().position(|status| *status >= 400).filter(|_| is_atomic);
+    if let Some(failed) = failed {
+        let dependent = |(place, status)| if place == failed { status } else { 424 };
+        return statuses.into_iter().enumerate().map(dependent).collect();
+    }
+    statuses
+}
+
+fn json_of(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_default()
+}
+
+/// What a row of an answer has and has not.
+fn check_result(name: &str, operation: &Value, result: &Value) {
+    let has = |field: &str| result.get(field).is_some();
+    let status = status_of(result);
+    let is_minimal = operation["minimalReturnPreference"] == true;
+    let is_item = matches!(status, 200 | 201);
+    assert_eq!(has("eTag"), is_item || status == 304, "{name}: {result}");
+    let has_body = if is_item { !is_minimal } else { status >= 400 && status != 424 };
+    assert_eq!(has("resourceBody"), has_body, "{name}: {result}");
+    assert_eq!(result["requestCharge"] == 0.0, status == 424, "{name}: {result}");
+    assert_eq!(result["subStatusCode"], 0, "{name}: {result}");
+    if is_item && has_body {
+        let shown = json_of(result["resourceBody"].as_str().unwrap());
+        assert_eq!(shown["_etag"], result["eTag"], "{name}: {result}");
+    }
 }
 
 #[test]
