@@ -15,6 +15,9 @@
 //! earlier run could take, the last one can take as well. So it costs at most the
 //! length of the text times that of the pattern.
 
+/// So many characters are compared in a step.
+const CHARACTERS_PER_STEP: usize = 64;
+
 /// A pattern, read once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Like {
@@ -73,6 +76,13 @@ impl Like {
                 }
             }
         }
+    }
+
+    /// About how many steps it is to match a text: each run may make it begin again behind
+    /// each character.
+    pub(crate) fn effort(&self, text: &str) -> u64 {
+        let again = if self.parts.contains(&LikePart::Run) { self.parts.len() } else { 1 };
+        1 + (text.len().saturating_mul(again) / CHARACTERS_PER_STEP) as u64
     }
 
     /// The one text that is like the pattern, if it has no wildcards.

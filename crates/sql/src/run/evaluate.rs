@@ -159,9 +159,15 @@ impl Code {
             // Tests, and the same with NOT.
             Code::Between { not, operands } => is(is_between(operands, scope)?, *not),
             Code::In { not, value, list } => is(is_in(value, list, scope)?, *not),
-            Code::InSet { not, value, set } => is(is_in_set(&*value.eval(scope)?, set), *not),
+            Code::InSet { not, value, set } => {
+                let value = value.eval(scope)?;
+                scope.run.steps.make(weight(&value) as u64)?;
+                is(is_in_set(&value, set), *not)
+            }
             Code::LikeConstant { not, value, pattern } => {
-                is(value.eval(scope)?.as_str().map(|text| pattern.matches(text)), *not)
+                let value = value.eval(scope)?;
+                let matched = value.as_str().map(|text| matches(pattern, text, scope));
+                is(matched.transpose()?, *not)
             }
             Code::Like { not, operands, escape } => is(is_like(operands, *escape, scope)?, *not),
             // Functions and queries.
@@ -329,8 +335,11 @@ fn is_in(value: &Code, list: &[Code], scope: &Scope<'_>) -> Result<Option<bool>>
         return Ok(None);
     }
     scope.run.work(list.len())?;
+    let weight_of = |candidate: &Value| weight(&value).min(weight(candidate)) as u64;
     for candidate in list {
-        if *candidate.eval(scope)? == *value {
+        let candidate = candidate.eval(scope)?;
+        scope.run.steps.make(weight_of(&candidate))?;
+        if *candidate == *value {
             return Ok(Some(true));
         }
     }
@@ -344,8 +353,14 @@ fn is_in_set(value: &Value, set: &HashSet<Vec<u8>>) -> Option<bool> {
 fn is_like(operands: &[Code; 2], escape: Option<char>, scope: &Scope<'_>) -> Result<Option<bool>> {
     let [value, pattern] = operands;
     let (value, pattern) = (value.eval(scope)?, pattern.eval(scope)?);
+    scope.run.steps.make(weight(&pattern) as u64)?;
     let like = pattern.as_str().and_then(|pattern| Like::new(pattern, escape));
-    Ok(value.as_str().zip(like).map(|(text, like)| like.matches(text)))
+    value.as_str().zip(like).map(|(text, like)| matches(&like, text, scope)).transpose()
+}
+
+fn matches(like: &Like, text: &str, scope: &Scope<'_>) -> Result<bool> {
+    scope.run.steps.make(like.effort(text))?;
+    Ok(like.matches(text))
 }
 
 fn call<'a>(body: Body, arguments: &'a [Code], scope: &Scope<'a>) -> Evaluated<'a> {

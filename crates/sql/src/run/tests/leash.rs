@@ -38,7 +38,9 @@ fn long() -> Json {
     let list: Vec<u32> = (0..300).collect();
     let names: Vec<String> =
         list.iter().map(|number| format!("{number}{}", "x".repeat(50))).collect();
-    json!({"id": "1", "a": list, "s": names, "t": "x".repeat(100_000)})
+    let text = "x".repeat(100_000);
+    let (other, shorter) = (format!("{text}y"), "x".repeat(16_000));
+    json!({"id": "1", "a": list, "s": names, "t": text, "u": other, "h": shorter, "p": "x%xxxy"})
 }
 
 /// How far a query may go on after the end of its leash: to the next look, and by
@@ -61,6 +63,9 @@ fn a_query_ends_where_its_leash_does_wherever_it_is() {
         "SELECT VALUE COUNT(1) FROM c JOIN x IN c.a JOIN y IN c.a WHERE CONTAINS(c.t, 'y')",
         "SELECT VALUE COUNT(1) FROM c JOIN x IN c.a JOIN y IN c.a WHERE ARRAY_CONTAINS(c.a, -1)",
         "SELECT VALUE COUNT(1) FROM c JOIN x IN c.a JOIN y IN c.a WHERE x IN (y + 1, y + 2, y + 3, y + 4, y + 5)",
+        "SELECT VALUE COUNT(1) FROM c JOIN x IN c.a WHERE c.t IN (c.u, c.u) AND x < 0",
+        "SELECT VALUE COUNT(1) FROM c JOIN x IN c.a WHERE c.h LIKE '%y' AND x < 0",
+        "SELECT VALUE COUNT(1) FROM c JOIN x IN c.a WHERE c.h NOT LIKE c.p AND x < 0",
         "SELECT VALUE COUNT(1) FROM c JOIN x IN c.a JOIN y IN c.a WHERE c.a = c.s OR c.s = c.a",
     ];
     for query in queries {
