@@ -306,7 +306,8 @@ impl Plan for WritePlan {
     }
 
     /// A patch reads the whole item and may run a query over it: too much for the
-    /// committer, for whom everybody waits.
+    /// committer, for whom everybody waits. Where others write the item all the time the
+    /// committer does it in the end; then it is bounded by [`WorkBudget`].
     fn redraft(&self) -> Redraft {
         let is_patch = |wanted: &Wanted| matches!(wanted.act, LocatedAct::Patch(..));
         if self.wanted.iter().flatten().any(is_patch) { Redraft::AtCaller } else { Redraft::Here }

@@ -13,6 +13,7 @@ use crate::functions::{Body, Like};
 use crate::tree::{Direction, Operator, Sign, Use};
 
 /// A query that can be run.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Program {
     /// What its rows are made from, if not from items; the innermost first.
     pub(super) stages: Vec<Stage>,

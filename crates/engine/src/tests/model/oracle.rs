@@ -207,16 +207,14 @@ impl Oracle {
         let mut judged = Vec::new();
         for write in &batch.writes {
             let has_failed = judged.iter().any(Result::is_err);
-            let judges = batch.mode == BatchMode::GoesOn || !has_failed;
-            let answer = if judges { after.judge(write) } else { dependent };
+            let goes_on = batch.mode == BatchMode::GoesOn || !has_failed;
+            let answer = if goes_on { after.judge(write) } else { dependent };
             match answer {
                 Ok(_) => after.apply(write, Bytes::new()),
                 Err(_) if batch.mode == BatchMode::Atomic => {
-                    judged.iter_mut().for_each(|before| {
-                        if before.is_ok() {
-                            *before = dependent;
-                        }
-                    });
+                    for before in judged.iter_mut().filter(|before| before.is_ok()) {
+                        *before = dependent;
+                    }
                 }
                 Err(_) => {}
             }
