@@ -5,7 +5,8 @@
 //! told that its range is gone goes on in each part of it, with the token that it has. Of a
 //! list and of a query, what stayed as it was comes exactly once, and in the order that it
 //! had when the reader began. Of the feed, nothing comes twice, and the newest version of
-//! each item is among what came.
+//! each item is among what came. Of all versions each comes once, in its order, and each end
+//! of an item between the versions of its lives.
 //!
 //! A failure prints its seed: `DAYFLY_SPLITS=1 DAYFLY_SPLITS_SEED=7 cargo test splits`.
 
@@ -69,7 +70,8 @@ fn the_feed_of_a_half_does_not_end_behind_what_is_of_the_other() {
     let mut server = Server::new(Kind::Memory { slices: 1 });
     server.make_container(None, &[]);
     server.run(Operation::SplitRanges { at: at(), division: Division::Widest }).unwrap();
-    let world = World { server, now: 1000, writes: 0, items: BTreeMap::new() };
+    let (items, history) = (BTreeMap::new(), Vec::new());
+    let world = World { server, now: 1000, writes: 0, items, history };
     let [left, right] = <[Bounds; 2]>::try_from(world.ranges()).unwrap();
     let key_in = |range: &Bounds| {
         let mut keys = (0..KEYS).map(|number| format!("k{number}"));
@@ -82,7 +84,7 @@ fn the_feed_of_a_half_does_not_end_behind_what_is_of_the_other() {
     let scope = Scope::Range(left);
     let mut strand = Strand { scope, token: None, is_done: false, rows: Vec::new() };
     for _ in 0..3 {
-        let read = page(&world, What::Feed { from_now: false }, &strand, 5).unwrap();
+        let read = page(&world, LATEST, &strand, 5).unwrap();
         if let Some(row) = read.rows.first() {
             return assert_eq!(row["id"], "29");
         }
@@ -120,6 +122,8 @@ fn play(seed: u64) -> Outcome {
             }
         }
     }
+    // Every end is told then.
+    world.server.purge();
     for mut reader in readers {
         reader.drain(&world, &mut random)?;
         reader.check(&world)?;
@@ -162,6 +166,8 @@ struct World {
     now: u64,
     writes: u64,
     items: BTreeMap<Place, Written>,
+    /// What each write wrote, and whether nothing was there.
+    history: Vec<(Place, bool)>,
 }
 
 impl World {
@@ -169,7 +175,7 @@ impl World {
         let slices = random.pick(&[1, 1, 3]);
         let mut server = Server::new(Kind::Memory { slices });
         server.make_container(Some(-1), &[]);
-        World { server, now: 1000, writes: 0, items: BTreeMap::new() }
+        World { server, now: 1000, writes: 0, items: BTreeMap::new(), history: Vec::new() }
     }
 
     fn ranges(&self) -> Vec<Bounds> {
@@ -197,6 +203,7 @@ impl World {
         if let Some(ttl) = ttl {
             item["ttl"] = ttl.into();
         }
+        self.history.push((place.clone(), self.alive(&place).is_none()));
         let shown = self.server.upsert(item).unwrap();
         let docno = ItemRid::parse(shown["_rid"].as_str().unwrap()).unwrap().docno;
         let (n, expires) = (self.writes, ttl.map(|ttl| self.now + ttl));
@@ -264,9 +271,10 @@ impl Random {
     }
 
     fn whatever(&mut self) -> What {
-        match self.below(4) {
+        match self.below(6) {
             0 => What::List,
-            1 => What::Feed { from_now: self.chance(50) },
+            1 => What::Feed { mode: FeedMode::Latest, from_now: self.chance(50) },
+            2 => What::Feed { mode: FeedMode::AllVersions, from_now: true },
             _ => What::Query(self.pick(&QUERIES)),
         }
     }
@@ -277,8 +285,10 @@ impl Random {
 enum What {
     List,
     Query(&'static str),
-    Feed { from_now: bool },
+    Feed { mode: FeedMode, from_now: bool },
 }
+
+const LATEST: What = What::Feed { mode: FeedMode::Latest, from_now: false };
 
 /// Where.
 #[derive(Clone, Debug)]
@@ -330,6 +340,8 @@ struct Reader {
     /// How many writes there had been then.
     writes: u64,
     strands: Vec<Strand>,
+    /// The last of all versions that was told, and whether its end was.
+    told: BTreeMap<Place, (u64, bool)>,
 }
 
 /// A page.
@@ -358,7 +370,8 @@ impl Reader {
         }
         let begun = begun.into_iter().map(|(place, item)| (place.clone(), item.n)).collect();
         let strand = Strand { scope: scope.clone(), token: None, is_done: false, rows: Vec::new() };
-        Reader { what, scope, begun, writes: world.writes, strands: vec![strand] }
+        let (writes, told) = (world.writes, BTreeMap::new());
+        Reader { what, scope, begun, writes, strands: vec![strand], told }
     }
 
     /// Whether there is nothing more; there always may be in a feed.
@@ -386,7 +399,12 @@ impl Reader {
             }
             read => read.map_err(|why| format!("{what:?} of {:?}: {why:?}", strand.scope))?,
         };
-        for row in &read.rows {
+        for change in read.rows.iter().filter(|row| row["metadata"].is_object()) {
+            if let Err(why) = tell(&mut self.told, &strand.scope, self.writes, world, change) {
+                return Err(format!("{what:?} of {:?} tells {change}: {why}", strand.scope));
+            }
+        }
+        for row in read.rows.iter().filter(|row| !row["metadata"].is_object()) {
             let text = |name: &str| row[name].as_str().unwrap().to_owned();
             let (place, n) = ((text("pk"), text("id")), row["n"].as_u64().unwrap());
             let known = world.alive(&place).filter(|item| item.n == n);
@@ -441,7 +459,10 @@ impl Reader {
                 }
             }
         }
-        if let What::Feed { from_now } = self.what {
+        if let What::Feed { mode: FeedMode::AllVersions, .. } = self.what {
+            return self.check_told(world);
+        }
+        if let What::Feed { from_now, .. } = self.what {
             let after = if from_now { self.writes } else { 0 };
             for (place, item) in &world.items {
                 let row = (place.clone(), item.n);
@@ -457,6 +478,65 @@ impl Reader {
             None => Ok(()),
         }
     }
+
+    /// All is told, and everybody who is dead is buried.
+    fn check_told(&self, world: &World) -> Outcome {
+        let versions = (1u64..).zip(&world.history);
+        let versions = versions.filter(|(n, (place, _))| {
+            *n > self.writes && self.scope.contains(place, &world.epk(&place.0))
+        });
+        let last: BTreeMap<&Place, u64> = versions.map(|(n, (place, _))| (place, n)).collect();
+        for (place, n) in last {
+            let is_alive = world.alive(place).is_some_and(|item| item.n == n);
+            let told = self.told.get(place);
+            if told != Some(&(n, !is_alive)) {
+                return Err(format!("{self:?}: of {place:?} {n} is there: {is_alive}, {told:?}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Takes a change of all versions to those that were told.
+fn tell(
+    told: &mut BTreeMap<Place, (u64, bool)>,
+    scope: &Scope,
+    begun: u64,
+    world: &World,
+    change: &Value,
+) -> Outcome {
+    let (item, metadata) = (&change["current"], &change["metadata"]);
+    let is_end = metadata["operationType"] == "delete";
+    let (key, id) =
+        if is_end { (&metadata["partitionKey"], &metadata["id"]) } else { (item, &item["id"]) };
+    let place = (key["pk"].as_str().unwrap().to_owned(), id.as_str().unwrap().to_owned());
+    if !scope.contains(&place, &world.epk(&place.0)) {
+        return Err("it is of another part".to_owned());
+    }
+    let known = told.get(&place).copied();
+    let (last, has_ended) = known.unwrap_or_default();
+    if is_end {
+        told.insert(place, (last, true));
+        return if has_ended { Err("it ends twice".to_owned()) } else { Ok(()) };
+    }
+    let n = item["n"].as_u64().unwrap();
+    let written = (1u64..)
+        .zip(&world.history)
+        .filter(|(at, (other, _))| (begun + 1..=n).contains(at) && *other == place);
+    let written: Vec<_> = written.map(|(at, (_, is_new))| (at, *is_new)).collect();
+    let is_new = metadata["operationType"] == "create";
+    if written.last() != Some(&(n, is_new)) {
+        return Err(format!("what was written then is {:?}", written.last()));
+    }
+    let before = written.iter().rev().nth(1).map_or(0, |(at, _)| *at);
+    if before != last {
+        return Err(format!("after {last} the next one is {before}"));
+    }
+    if known.is_some() && is_new != has_ended {
+        return Err(format!("whether the one before it had ended: {has_ended}"));
+    }
+    told.insert(place, (n, false));
+    Ok(())
 }
 
 /// The next page of a strand.
@@ -474,10 +554,10 @@ fn page(world: &World, what: What, strand: &Strand, limit: usize) -> Result<Read
             scan: true,
             ..QueryItems::default()
         }),
-        What::Feed { from_now } => Operation::ReadChanges(ReadChanges {
+        What::Feed { mode, from_now } => Operation::ReadChanges(ReadChanges {
             at: at(),
             part,
-            mode: FeedMode::Latest,
+            mode,
             from: match page.continuation {
                 Some(token) => ChangesFrom::After(token),
                 None if from_now => ChangesFrom::Now,
