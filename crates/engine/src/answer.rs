@@ -37,7 +37,7 @@ pub(crate) enum Waiting {
     Item(Ticket<WritePlan>, FromContainer),
     Batch(Ticket<WritePlan>, FromContainer, BatchForm),
     Partition(Ticket<DeletePartition>, FromContainer),
-    Work(oneshot::Receiver<Reply>),
+    Work(oneshot::Receiver<Reply>, Option<Toll>),
     /// It is given up when this is dropped.
     Query(oneshot::Receiver<Reply>, Waiter, Option<Toll>),
     /// The operation begins on another thread.
@@ -93,8 +93,8 @@ impl Answer {
                     Waiting::Partition(ticket, within) => {
                         within.tell(ticket.wait().unwrap_or_else(|refused| refused))
                     }
-                    Waiting::Work(receiver) => {
-                        return receiver.recv().unwrap_or_else(|_| stopped().into());
+                    Waiting::Work(receiver, toll) => {
+                        return paid(toll, receiver.recv().unwrap_or_else(|_| stopped().into()));
                     }
                     Waiting::Query(receiver, _, toll) => {
                         return paid(toll, receiver.recv().unwrap_or_else(|_| stopped().into()));
@@ -120,8 +120,8 @@ impl Pending {
                 Waiting::Partition(ticket, within) => {
                     within.tell(ticket.answer().await.unwrap_or_else(|refused| refused))
                 }
-                Waiting::Work(receiver) => {
-                    return receiver.await.unwrap_or_else(|_| stopped().into());
+                Waiting::Work(receiver, toll) => {
+                    return paid(toll, receiver.await.unwrap_or_else(|_| stopped().into()));
                 }
                 Waiting::Query(receiver, waiter, toll) => {
                     let reply = receiver.await.unwrap_or_else(|_| stopped().into());

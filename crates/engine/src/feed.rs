@@ -4,6 +4,7 @@
 //! place     how far somebody has read, as a token
 //! shown     a change as clients see it
 //! latest    the newest version of each item that is alive
+//! few       the same, of few items among very many
 //! versions  every version, and how each item ended
 //! ```
 //!
@@ -21,8 +22,11 @@
 //! now on, or from a place; what came after a place must not be older than the log keeps it.
 //!
 //! A page looks at so many rows at most, and goes on behind what it does not show until
-//! then: clients take an empty page for the end.
+//! then: clients take an empty page for the end. So one that has found nothing until then
+//! goes on for much longer, on a thread for queries and on their leash; and before that, a
+//! page of the latest versions asks whether there are but few items that could be on it.
 
+mod few;
 mod latest;
 mod place;
 mod shown;
@@ -30,6 +34,7 @@ mod versions;
 
 use dayfly_model::charge::Charge;
 use dayfly_model::{Error, ErrorKind, Result, Timestamp};
+use dayfly_sql::run::Steps;
 use dayfly_storage::{Bucket, commit};
 
 use self::place::Places;
@@ -58,6 +63,9 @@ const CHUNK_MAX: usize = 512;
 /// What a request for changes came to.
 pub(crate) enum Changes {
     Shown(Reply),
+    /// Nothing was found so far, and there is more to look at: a page that has nothing, for
+    /// whoever cannot [go on](go_on).
+    Nothing(Reply),
     /// There is no log yet: it has to [begin](begin).
     HasNoLog,
 }
@@ -76,13 +84,26 @@ impl From<Error> for Unshown {
 
 /// Shows what changed in a part of a container.
 pub(crate) fn changes(opened: &Opened, asked: &ReadChanges) -> Changes {
-    let outcome = FeedPage::new(opened, asked).and_then(|page| Ok(page.run()?));
-    let reply = match outcome {
-        Ok(reply) => reply,
+    read(opened, asked, None)
+}
+
+/// The same for as long as it takes to find something, within limits.
+pub(crate) fn go_on(opened: &Opened, asked: &ReadChanges, steps: &Steps<'_>) -> Reply {
+    match read(opened, asked, Some(steps)) {
+        Changes::Shown(reply) | Changes::Nothing(reply) => reply,
+        Changes::HasNoLog => opened.failed(is_off()).at(opened.place(&asked.part)),
+    }
+}
+
+fn read(opened: &Opened, asked: &ReadChanges, steps: Option<&Steps<'_>>) -> Changes {
+    let outcome = FeedPage::new(opened, asked, steps).and_then(|page| Ok(page.run()?));
+    let (reply, is_in_vain) = match outcome {
+        Ok(page) => page,
         Err(Unshown::HasNoLog) => return Changes::HasNoLog,
-        Err(Unshown::Failed(error)) => opened.failed(error),
+        Err(Unshown::Failed(error)) => (opened.failed(error), false),
     };
-    Changes::Shown(reply.at(opened.place(&asked.part)))
+    let reply = reply.at(opened.place(&asked.part));
+    if is_in_vain { Changes::Nothing(reply) } else { Changes::Shown(reply) }
 }
 
 /// Begins the log of a container, then shows what is asked.
@@ -100,14 +121,17 @@ pub(crate) fn begin(clerk: &Clerk<'_>, asked: &ReadChanges) -> Reply {
     let lacks = |bucket: &Bucket| !log::is_on(&State::of(&opened.snapshot.head(*bucket)));
     if plan.minutes > 0 {
         for bucket in opened.container.buckets().filter(lacks) {
-            if let Err(reply) = commit(&*shared.store, bucket, plan).wait() {
+            let begun = commit(&*shared.store, bucket, plan).wait();
+            // An operator may have paused the purge where nobody was told of an end.
+            shared.deadlines.look_at(bucket);
+            if let Err(reply) = begun {
                 return reply.at(opened.place(&asked.part));
             }
         }
     }
     drop(opened);
     shared.in_container(&asked.at, &asked.part, |opened| match changes(opened, asked) {
-        Changes::Shown(reply) => reply,
+        Changes::Shown(reply) | Changes::Nothing(reply) => reply,
         Changes::HasNoLog => opened.failed(is_off()).at(opened.place(&asked.part)),
     })
 }
@@ -120,6 +144,8 @@ struct FeedPage<'a> {
     courses: Vec<FeedCourse>,
     shown: Shown<'a>,
     size: PageSize,
+    /// Who lets it go on while it finds nothing; none: it is read while somebody waits.
+    steps: Option<&'a Steps<'a>>,
     /// Whether somebody asked for nothing but where the feed is now.
     is_from_now: bool,
 }
@@ -138,6 +164,7 @@ struct FeedCourse {
 struct PageSize {
     limit: usize,
     looks: u64,
+    looks_in_vain: u64,
     count: usize,
     bytes: u64,
     looked_at: u64,
@@ -147,10 +174,13 @@ struct PageSize {
 impl PageSize {
     /// Whether nothing more comes on this page, once a commit is complete.
     fn is_full(&self) -> bool {
-        self.count >= self.limit
-            || self.bytes >= PAGE_BYTES_MAX
-            || self.looked_at >= self.looks
-            || self.bytes_looked_at >= LOG_BYTES_MAX
+        let is_tired = self.looked_at >= self.looks || self.bytes_looked_at >= LOG_BYTES_MAX;
+        self.has_enough() || is_tired && (self.count > 0 || self.looked_at >= self.looks_in_vain)
+    }
+
+    /// Whether it shows as much as it may.
+    fn has_enough(&self) -> bool {
+        self.count >= self.limit || self.bytes >= PAGE_BYTES_MAX
     }
 
     /// How many more items have room.
@@ -160,7 +190,11 @@ impl PageSize {
 }
 
 impl<'a> FeedPage<'a> {
-    fn new(opened: &'a Opened, asked: &ReadChanges) -> Result<Self, Unshown> {
+    fn new(
+        opened: &'a Opened,
+        asked: &ReadChanges,
+        steps: Option<&'a Steps<'a>>,
+    ) -> Result<Self, Unshown> {
         let ReadChanges { part, mode, from, since, .. } = asked;
         let scopes = scopes(&opened.container, part)?;
         opened.check_session(&opened.touched(part)?)?;
@@ -199,26 +233,34 @@ impl<'a> FeedPage<'a> {
         let size = PageSize {
             limit: limit(&page),
             looks: opened.limits.feed_looks,
+            looks_in_vain: steps.map_or(0, |_| opened.limits.feed_looks_in_vain),
             count: 0,
             bytes: 0,
             looked_at: 0,
             bytes_looked_at: 0,
         };
         let shown = Shown::new(opened, asked.envelope);
-        Ok(FeedPage { opened, mode: *mode, courses, shown, size, is_from_now })
+        Ok(FeedPage { opened, mode: *mode, courses, shown, size, steps, is_from_now })
     }
 
-    /// Buckets take turns: the one behind that which filled a page begins the next.
-    fn run(mut self) -> Result<Reply> {
+    /// Reads the page. Whether it has nothing though there is more to look at, too.
+    ///
+    /// Buckets take turns: the one behind that which filled a page begins the next, also where
+    /// it was filled by the last there was.
+    fn run(mut self) -> Result<(Reply, bool)> {
         let mut courses = std::mem::take(&mut self.courses);
-        let (mut turned, mut is_end) = (0, true);
+        let mut turned = 0;
         for (place, course) in (1..).zip(&mut courses) {
-            if !self.is_from_now && self.read(course)? {
+            if self.is_from_now {
+                break;
+            }
+            if self.read(course)? || self.size.is_full() {
                 turned = place % courses.len();
-                is_end = false;
                 break;
             }
         }
+        let last = |course: &FeedCourse| self.opened.snapshot.head(course.bucket).lsn;
+        let is_end = courses.iter().all(|course| course.after == last(course));
         courses.rotate_left(turned);
         let places = Places::of_courses(courses.iter().map(|course| (course.bucket, course.after)));
         let etag = Some(places.to_etag());
@@ -229,7 +271,18 @@ impl<'a> FeedPage<'a> {
             (Success::new(200, body), charge)
         };
         let success = Success { etag, item_count: Some(self.size.count), ..success };
-        Ok(Reply::ok(success, self.opened.now(), charge.or_miss()))
+        let is_in_vain = !is_end && self.size.count == 0;
+        Ok((Reply::ok(success, self.opened.now(), charge.or_miss()), is_in_vain))
+    }
+
+    /// Makes the steps of so many rows. Who is in a hurry takes what there is.
+    fn make_steps(&mut self, rows: usize) -> Result<()> {
+        let Some(steps) = self.steps else { return Ok(()) };
+        steps.make(rows as u64)?;
+        if steps.is_hurried() {
+            self.size.looks_in_vain = 0;
+        }
+        Ok(())
     }
 
     /// Reads on in a bucket. `true`: the page ends here.

@@ -275,7 +275,7 @@ impl Switchboard {
                 )
             }
 
-            Operation::ReadChanges(asked) => self.read_changes(asked),
+            Operation::ReadChanges(asked) => self.read_changes(asked, cancel),
 
             Operation::QueryItems(asked) => {
                 // A query that is begun anew in another lane is one request all the same.
@@ -408,8 +408,17 @@ impl Switchboard {
     }
 
     fn change(&self, change: impl FnOnce(&Clerk<'_>) -> Reply + Send + 'static) -> Answer {
+        self.change_for(None, change)
+    }
+
+    /// The same, for whoever pays.
+    fn change_for(
+        &self,
+        toll: Option<Toll>,
+        change: impl FnOnce(&Clerk<'_>) -> Reply + Send + 'static,
+    ) -> Answer {
         let change = move |shared: &Shared| change(&Clerk::new(shared));
-        Answer::Pending(Pending(Waiting::Work(self.changes.hand_in(change))))
+        Answer::Pending(Pending(Waiting::Work(self.changes.hand_in(change), toll)))
     }
 
     /// Queries may take long, so they have threads of their own.
@@ -461,8 +470,9 @@ impl Switchboard {
         )
     }
 
-    /// Whoever is the first to read every version of a container's items begins its log.
-    fn read_changes(&self, asked: ReadChanges) -> Answer {
+    /// Whoever is the first to read every version of a container's items begins its log. Who
+    /// finds nothing where there is much to look at goes on beside the queries.
+    fn read_changes(&self, asked: ReadChanges, cancel: Cancel) -> Answer {
         let (opened, toll) = match self.shared.enter_metered(&asked.at, &asked.part) {
             Ok(entered) => entered,
             Err(reply) => return Answer::Ready(reply),
@@ -471,7 +481,11 @@ impl Switchboard {
             Changes::Shown(reply) => {
                 Answer::Ready(paid(toll, self.shared.tell_usage(&opened.container, reply)))
             }
-            Changes::HasNoLog => self.change(move |clerk| feed::begin(clerk, &asked)),
+            Changes::Nothing(_) => self.query(cancel, toll, move |shared, steps| {
+                let look = |opened: &Opened| feed::go_on(opened, &asked, steps);
+                shared.in_container(&asked.at, &asked.part, look)
+            }),
+            Changes::HasNoLog => self.change_for(toll, move |clerk| feed::begin(clerk, &asked)),
         }
     }
 
@@ -535,7 +549,7 @@ impl Switchboard {
     fn run_purge(&self, scope: Option<u32>, now: Timestamp) -> Answer {
         let purge = Arc::clone(&self.purge);
         let run = move |_: &Shared| purge::run(&purge, scope, now);
-        Answer::Pending(Pending(Waiting::Work(self.purges.hand_in(run))))
+        Answer::Pending(Pending(Waiting::Work(self.purges.hand_in(run), None)))
     }
 
     fn steer_purge(
@@ -546,8 +560,13 @@ impl Switchboard {
         Answer::Ready(self.purge_scope(container).map_or_else(
             |reply| reply,
             |(scope, now)| {
-                let body = json!({ "paused": steer(&self.purge, scope) }).to_string();
-                Reply::ok(Success::new(200, body), now, 0.0)
+                let paused = steer(&self.purge, scope);
+                let goes_on = if paused { purge::who_tell_ends(&self.purge, scope) } else { 0 };
+                let body = match goes_on {
+                    0 => json!({ "paused": paused }),
+                    _ => json!({ "paused": paused, "goesOn": goes_on }),
+                };
+                Reply::ok(Success::new(200, body.to_string()), now, 0.0)
             },
         ))
     }

@@ -51,12 +51,13 @@ use self::pacer::{ByUsers, Load, Meter, Pacer, awaited};
 pub(crate) use self::pacer::{PERIOD, Pace};
 use self::unit::Cursor;
 use crate::deadlines::After;
+use crate::head::State;
 use crate::index::Runs;
 use crate::locks::lock;
 use crate::metering::Chore;
 use crate::reply::{Reply, Success, stopped, storage_failed};
 use crate::shared::Shared;
-use crate::{figures, keys};
+use crate::{figures, keys, log};
 
 /// How often a run tries a unit again that failed, and what it rests before.
 const TRIES: usize = 3;
@@ -112,6 +113,8 @@ pub(crate) struct Purge {
     cleared: AtomicBool,
     /// All buckets had a look since the start, or stand in line for it.
     filled: AtomicBool,
+    /// Whose last unit was one of a deleted partition.
+    swept: Mutex<HashSet<Bucket>>,
     /// Held by whoever makes a unit.
     unit: Mutex<()>,
     /// Commits made here.
@@ -141,6 +144,7 @@ impl Purge {
             clearing: Mutex::default(),
             cleared: AtomicBool::new(false),
             filled: AtomicBool::new(false),
+            swept: Mutex::default(),
             unit: Mutex::default(),
             units: AtomicU64::new(0),
             runs: Mutex::default(),
@@ -165,6 +169,7 @@ impl Purge {
             self.shared.metering.forget(container);
         }
         lock(&self.runs).remove(&bucket);
+        self.swept(bucket, false);
         if let Some(container) = keys::container_of(bucket) {
             self.counters.forget(container);
             lock(&self.paused).containers.remove(&container);
@@ -203,6 +208,16 @@ impl Purge {
         if pace == Pace::FULL { means.unlimited() } else { means }
     }
 
+    /// Notes whose turn it is next in a bucket.
+    fn swept(&self, bucket: Bucket, sweeps: bool) {
+        let mut swept = lock(&self.swept);
+        if sweeps {
+            swept.insert(bucket);
+        } else {
+            swept.remove(&bucket);
+        }
+    }
+
     /// A commit was made in the background.
     pub(crate) fn counted(&self) {
         self.units.fetch_add(1, Ordering::Relaxed);
@@ -221,11 +236,12 @@ pub(crate) fn turn(purge: &Purge) -> Duration {
     }
     let clock = purge.shared.store.glance();
     tell_held(purge, clock.purge_hold);
-    if clock.purge_hold.is_some() || purge.is_paused(None) {
+    if clock.purge_hold.is_some() {
         return PERIOD;
     }
     let has_due = purge.shared.deadlines.wake(clock.now);
-    let to_clear = purge.shared.deadlines.has_condemned();
+    let may_clear = !purge.is_paused(None);
+    let to_clear = may_clear && purge.shared.deadlines.has_condemned();
     if !has_due && !to_clear {
         return PERIOD;
     }
@@ -241,7 +257,7 @@ pub(crate) fn turn(purge: &Purge) -> Duration {
     }
 
     let backlog = purge.shared.deadlines.wake(purge.shared.store.glance().now)
-        || (!stuck && purge.shared.deadlines.has_condemned());
+        || (!stuck && may_clear && purge.shared.deadlines.has_condemned());
     purge.pacer.pace(purge.load(backlog)).rest
 }
 
@@ -249,8 +265,8 @@ pub(crate) fn turn(purge: &Purge) -> Duration {
 /// others go on.
 fn bury_in_turn(purge: &Purge, bucket: Bucket, pace: Pace, now: Second) {
     let container = keys::container_of(bucket);
-    if purge.is_paused(container) {
-        // Resuming looks at it again.
+    if purge.is_paused(container) && !tells_ends(purge, bucket) {
+        // Resuming looks at it again, and so does whoever begins its log.
         return purge.shared.deadlines.settle(bucket, After::Next(None));
     }
     let means = purge.means(bucket, pace, Chore::Purge);
@@ -301,7 +317,8 @@ fn clear_in_turn(purge: &Purge, pace: Pace) -> bool {
 fn step(purge: &Purge, bucket: Bucket, pace: Pace, means: &Means) -> dayfly_storage::Result<After> {
     let _unit = lock(&purge.unit);
     let (charge_max, sweep_max) = (means.most(), means.sweep_most());
-    let bounds = LookBounds { charge_max, sweep_max, ..LookBounds::default() };
+    let after_sweep = lock(&purge.swept).contains(&bucket);
+    let bounds = LookBounds { charge_max, sweep_max, after_sweep, ..LookBounds::default() };
     let look =
         due::look(&*purge.shared.store.snapshot()?, bucket, pace, bounds, &purge.shared.index);
     let (after, _) = commit(purge, bucket, (look?, means), |_| Ok(None))?;
@@ -328,7 +345,8 @@ impl<'a> Steps<'a> {
         let Steps { purge, bucket, until, .. } = *self;
         let _unit = lock(&purge.unit);
         let look = |behind| {
-            let bounds = LookBounds { behind, until: Some(until), ..LookBounds::default() };
+            let (until, after_sweep) = (Some(until), lock(&purge.swept).contains(&bucket));
+            let bounds = LookBounds { behind, until, after_sweep, ..LookBounds::default() };
             due::look(&*purge.shared.store.snapshot()?, bucket, pace, bounds, &purge.shared.index)
         };
         let now = self.ahead.take().map_or_else(|| look(None), Ok)?;
@@ -358,6 +376,7 @@ fn commit(
     drop(snapshot);
     let ahead = end.filter(|_| more).map_or(Ok(None), meanwhile);
     let buried = ticket.wait()?;
+    purge.swept(bucket, sweeps);
     purge.counted();
     means.spend(&purge.shared, buried.charge, sweeps);
     if let Some(container) = keys::container_of(bucket) {
@@ -365,6 +384,8 @@ fn commit(
     }
     let is_cut = buried.cut;
     let more = more || is_cut;
+    // Another look has the deleted partitions, too.
+    let ahead = ahead.map(|ahead| ahead.filter(|look| !matches!(look, Look::Nothing(_))));
     tell_emptied(purge, bucket, &buried.runs, more);
     let after = if more { After::More } else { After::Next(next) };
     Ok((after, if is_cut { None } else { ahead? }))
@@ -518,7 +539,14 @@ pub(crate) fn status(purge: &Purge, container: u32) -> PurgeStatus {
     let clock = purge.shared.store.glance();
     let (items_per_second, failure) = purge.counters.state_of(container, clock.now);
     let (state, reason) = if purge.is_paused(Some(container)) {
-        (PurgeState::Paused, Some("An operator paused it.".to_owned()))
+        let reason = match who_tell_ends(purge, Some(container)) {
+            0 => "An operator paused it.",
+            _ => {
+                "An operator paused it, but the container keeps a log of all versions: what \
+                 expires is removed all the same, since that is how its end is told."
+            }
+        };
+        (PurgeState::Paused, Some(reason.to_owned()))
     } else if let Some(hold) = clock.purge_hold {
         (PurgeState::Held, Some(hold.to_string()))
     } else if purge.shared.deadlines.at_work().contains(&container) {
@@ -528,6 +556,20 @@ pub(crate) fn status(purge: &Purge, container: u32) -> PurgeStatus {
     };
     let purged_items = purge.counters.purged_items(Some(container));
     PurgeStatus { state, reason, items_per_second, purged_items }
+}
+
+/// Whether the ends of a bucket's items are told. They are told by burials, so these wait
+/// for no operator.
+fn tells_ends(purge: &Purge, bucket: Bucket) -> bool {
+    let snapshot = purge.shared.store.snapshot();
+    snapshot.is_ok_and(|snapshot| log::is_on(&State::of(&snapshot.head(bucket))))
+}
+
+/// How many containers that is so of, of one or of all: they are purged during a pause.
+pub(crate) fn who_tell_ends(purge: &Purge, container: Option<u32>) -> usize {
+    let buckets = buckets(purge, container).into_iter();
+    let telling = buckets.filter(|bucket| tells_ends(purge, *bucket));
+    telling.filter_map(keys::container_of).collect::<HashSet<_>>().len()
 }
 
 /// Has the background look at the buckets of one container, or of all.

@@ -115,6 +115,11 @@ pub struct QueryLimits {
     /// How many rows a page of the change feed looks at; many may be expired, or of other
     /// partitions.
     pub feed_looks: u64,
+    /// The same as long as it has found nothing: then it goes on beside the queries.
+    pub feed_looks_in_vain: u64,
+    /// After so many rows it asks which items there are in the partitions that are meant, and
+    /// goes by these if they are no more.
+    pub feed_few: usize,
     /// No more items than this are read without an index.
     pub few_items: u64,
     /// Past no more dead ones than this.
@@ -142,6 +147,8 @@ impl QueryLimits {
         page_looks: 50_000,
         list_looks: 20_000,
         feed_looks: 50_000,
+        feed_looks_in_vain: 5_000_000,
+        feed_few: 1_024,
         few_items: 16,
         few_dead: 64,
         sorted_items: 1_000,
@@ -158,6 +165,8 @@ impl QueryLimits {
         page_looks: 60,
         list_looks: 10,
         feed_looks: 12,
+        feed_looks_in_vain: 400,
+        feed_few: 5,
         few_items: 6,
         few_dead: 12,
         sorted_items: 10,

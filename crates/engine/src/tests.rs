@@ -6,6 +6,7 @@ mod clocks;
 mod computed;
 mod deleted;
 mod encryption;
+mod feed;
 mod index;
 mod known;
 mod lanes;

@@ -1,12 +1,13 @@
 //! The newest version of each item that is alive, once, at the commit that wrote it.
 
 use dayfly_model::Result;
-use dayfly_storage::Direction;
+use dayfly_storage::{Bucket, Direction};
 
 use super::{CHUNK_MAX, CHUNK_MIN, FeedCourse, FeedPage};
 use crate::index::Barren;
 use crate::keys;
 use crate::liveness::Liveness;
+use crate::parts::Scope;
 use crate::record::{self, FeedRow};
 use crate::reply::storage_failed;
 use crate::version;
@@ -22,6 +23,8 @@ impl FeedPage<'_> {
         let mut range = keys::feed_after(version::last_version(course.after));
         // The commit that is being read; it may go on in the next chunk.
         let mut reading = course.after;
+        // How many rows are looked at before it is asked whether there are but few items.
+        let mut until_few = (course.scope != Scope::Whole).then_some(limits.feed_few);
         loop {
             let chunk = self.size.room().clamp(CHUNK_MIN, CHUNK_MAX);
             let rows = snapshot.hints().scan_alive(bucket, &range, Direction::Forward, chunk);
@@ -29,9 +32,10 @@ impl FeedPage<'_> {
             if rows.is_empty() {
                 return Ok(false);
             }
+            self.make_steps(rows.len())?;
             let before = range.clone();
             let (mut numbers, mut dead, mut is_over) = (Vec::new(), 0, false);
-            let mut passed = 0;
+            let (mut passed, mut last) = (0, None);
             for (key, row) in &rows {
                 let row = FeedRow::decode(key, row).map_err(storage_failed)?;
                 let lsn = version::lsn_of(row.version);
@@ -50,16 +54,30 @@ impl FeedPage<'_> {
                     self.size.bytes += row.bytes;
                     numbers.push(row.docno);
                 }
+                last = Some((row.version, row.ts));
             }
             barren.walked(before, &range, passed, dead);
-            let records = record::named(snapshot, bucket, &numbers).map_err(storage_failed)?;
-            for record in &records {
-                self.shown.latest(record);
-            }
+            self.show_latest(bucket, &numbers)?;
             if is_over {
                 course.after = reading;
                 return Ok(true);
             }
+            until_few = until_few.map(|left| left.saturating_sub(passed));
+            if let Some(last) = last.filter(|_| until_few == Some(0)) {
+                until_few = None;
+                if let Some(few) = self.few_behind(course, &liveness, last)? {
+                    return self.show_few(course, &few, reading);
+                }
+            }
         }
+    }
+
+    /// Shows the items with these numbers.
+    pub(super) fn show_latest(&mut self, bucket: Bucket, numbers: &[u64]) -> Result<()> {
+        let records = record::named(&*self.opened.snapshot, bucket, numbers);
+        for record in &records.map_err(storage_failed)? {
+            self.shown.latest(record);
+        }
+        Ok(())
     }
 }

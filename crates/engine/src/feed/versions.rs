@@ -40,6 +40,7 @@ impl FeedPage<'_> {
             if rows.is_empty() {
                 return Ok(false);
             }
+            self.make_steps(rows.len())?;
             let (mut told, mut is_over) = (Vec::new(), false);
             for (key, row) in &rows {
                 let lsn = keys::log_lsn(key).unwrap_or(u64::MAX);

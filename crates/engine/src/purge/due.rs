@@ -15,6 +15,7 @@ use crate::deleted::DeletedPartition;
 use crate::head::State;
 use crate::index::Index;
 use crate::keys::{self, Partition};
+use crate::log;
 use crate::record::{self, FeedRow, Record};
 
 /// How many feed rows are read at once.
@@ -34,6 +35,8 @@ pub(super) struct LookBounds {
     pub(super) charge_max: Option<Units>,
     /// The same for one of a deleted partition; of nothing, there is none now.
     pub(super) sweep_max: Option<Units>,
+    /// The last unit of the bucket was one of a deleted partition.
+    pub(super) after_sweep: bool,
 }
 
 /// What a look at a bucket found.
@@ -69,7 +72,8 @@ pub(crate) fn passed(snapshot: &dyn Snapshot, bucket: Bucket) -> Result<u64> {
 /// committed also without a burial: what was stepped over is not to be read again.
 ///
 /// Items of a deleted partition go before all that, but while there is nothing to spend on
-/// them they hold up nobody; then there is another look in the next second.
+/// them they hold up nobody; then there is another look in the next second. Where there is a
+/// log, somebody waits to be told of what expires: there a unit of each is taken in turns.
 pub(super) fn look(
     snapshot: &dyn Snapshot,
     bucket: Bucket,
@@ -92,10 +96,14 @@ pub(super) fn look(
         let stored = snapshot.get(bucket, &keys::purge_cursor())?;
         stored.map(Cursor::decode).unwrap_or_default()
     };
-    let sweeps = state.partitions.pending > 0 && is_first;
-    if sweeps && bounds.sweep_max.is_none_or(Units::is_positive) {
+    let has_deleted = state.partitions.pending > 0;
+    let may_sweep = has_deleted && bounds.sweep_max.is_none_or(Units::is_positive);
+    let sweep = |from| {
         let pace = pace.within(bounds.sweep_max);
-        return sweep(snapshot, bucket, (pace, bounds.sweep_max), from, index);
+        sweep(snapshot, bucket, (pace, bounds.sweep_max), from, index)
+    };
+    if may_sweep && is_first && !(bounds.after_sweep && log::is_on(&state)) {
+        return sweep(from);
     }
     let mut to = from.clone();
 
@@ -119,8 +127,12 @@ pub(super) fn look(
     }
     candidates.extend(from_feed);
 
+    if from == to && may_sweep && is_first {
+        return sweep(from);
+    }
+    more |= may_sweep;
     let policy = state.policy.at(now);
-    let again = sweeps.then(|| now.plus(1).0);
+    let again = (has_deleted && is_first && !may_sweep).then(|| now.plus(1).0);
     let next = if more { None } else { next_after(snapshot, bucket, &to, policy)? };
     let next = next.into_iter().chain(again).min();
     if from == to {

@@ -13,7 +13,7 @@ use crate::keys;
 use crate::operation::{Act, BatchMode, Operation, Part, QueryItems};
 
 impl Server {
-    fn delete_partition(&self, key: &str) -> Result<(), ErrorKind> {
+    pub(super) fn delete_partition(&self, key: &str) -> Result<(), ErrorKind> {
         let partition_key = Some(partition_key(key));
         self.run(Operation::DeletePartition { at: at(), partition_key }).map(|_| ())
     }

@@ -218,3 +218,69 @@ fn ends_of_many_come_page_by_page_and_none_is_torn() {
     assert_eq!(told, 600);
     server.check();
 }
+
+/// What a deleted partition leaves and what expires take turns, so that nobody waits for his
+/// end to be told until a hundred thousand others are gone.
+#[test]
+fn an_expiry_does_not_wait_for_a_deleted_partition() {
+    let mut server = Server::new(Kind::Memory { slices: 1 });
+    server.make_container(Some(1000), &[]);
+    let place = server.begin_log();
+    for id in 0..3000 {
+        server.create(json!({"id": id.to_string(), "pk": "gone"})).unwrap();
+    }
+    server.create(json!({"id": "a", "pk": "x", "ttl": 5})).unwrap();
+    server.create(json!({"id": "b", "pk": "gone", "ttl": 5})).unwrap();
+    server.delete_partition("gone").unwrap();
+    server.clock(1005);
+    let is_told = |server: &Server| server.told(place.clone()).contains(&"expire a".to_owned());
+    let mut turns = 0;
+    while !is_told(&server) {
+        assert!(turns < 3, "{turns} turns, and it is not told");
+        server.turn();
+        turns += 1;
+    }
+    assert!(server.stored_items() > 1000, "the partition is not gone yet");
+    server.turns();
+    let told = server.told(place);
+    let ends = told.iter().filter(|change| !change.starts_with("create")).count();
+    assert_eq!((ends, told.contains(&"delete b".to_owned())), (3002, true));
+    assert_eq!(server.stored_items(), 0);
+    server.check();
+}
+
+/// Where every end is told, it is told while an operator rests: to be buried is to be told.
+#[test]
+fn a_pause_holds_back_nobody_who_is_to_be_told() {
+    let one = || Some(("d".to_owned(), "c".to_owned()));
+    for container in [None, one()] {
+        let mut server = Server::new(Kind::Watched { slices: 1 });
+        server.make_container(Some(5), &[]);
+        let place = server.begin_log();
+        server.turns();
+        server.create(json!({"id": "a", "pk": "x"})).unwrap();
+        let paused = server.run(Operation::PausePurge { container: container.clone() }).unwrap();
+        let paused: Value = serde_json::from_slice(&paused.body.to_vec()).unwrap();
+        assert_eq!((&paused["paused"], &paused["goesOn"]), (&json!(true), &json!(1)));
+        server.clock(1005);
+        assert_eq!(server.turns(), 1);
+        assert_eq!(server.told(place), ["create a", "expire a"]);
+        let reason = server.engine().purge_status(1).reason.unwrap();
+        assert!(reason.contains("removed all the same"), "{reason}");
+        server.check();
+    }
+}
+
+/// A log that begins during a pause ends it for its container.
+#[test]
+fn whoever_reads_all_versions_during_a_pause_is_told_of_the_ends() {
+    let mut server = Server::new(Kind::Watched { slices: 1 });
+    server.make_container(Some(5), &[]);
+    server.create(json!({"id": "a", "pk": "x"})).unwrap();
+    server.run(Operation::PausePurge { container: None }).unwrap();
+    server.clock(1005);
+    assert_eq!(server.turns(), 0);
+    let place = server.begin_log();
+    assert_eq!(server.turns(), 1);
+    assert_eq!(server.told(place), ["expire a"]);
+}

@@ -396,6 +396,12 @@ impl Server {
         ranges.rposition(|range| range.min.0 <= epk.0).unwrap()
     }
 
+    /// Where in the space of keys it is.
+    pub(super) fn epk_of(&self, key: &str) -> Vec<u8> {
+        let opened = self.engine().shared.enter(&at(), ErrorKind::NotFound).unwrap();
+        opened.container.epk(&self.setup.partition_key(key)).0
+    }
+
     pub(super) fn now(&self) -> Timestamp {
         self.engine().run(Operation::ReadTime).wait().now.unwrap()
     }

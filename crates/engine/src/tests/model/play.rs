@@ -69,6 +69,7 @@ struct Play {
     crashed: bool,
     /// Whether the background purge rests.
     paused: bool,
+    has_log: bool,
     definition: Definition,
     waiting: Vec<Job>,
     group: Option<Group>,
@@ -117,6 +118,7 @@ impl Play {
             wall_max: now,
             crashed: false,
             paused: false,
+            has_log: history.has_log,
             definition: Definition::default(),
             waiting: Vec::new(),
             group: None,
@@ -464,7 +466,8 @@ impl Play {
             self.settle()?;
         }
         self.pass_time()?;
-        let rests = by == Purge::InTurns && self.paused;
+        // Where every end is told, no pause keeps anybody waiting for it.
+        let rests = by == Purge::InTurns && self.paused && !self.has_log;
         let dead = if rests { Vec::new() } else { self.oracle.dead() };
         let submitted = self.server.submitted();
         let mut ticket = None;
