@@ -36,6 +36,7 @@ use self::portal::Portal;
 use self::query::Query;
 use self::requests::Requests;
 use self::ru::Ru;
+pub(crate) use self::typed::seconds;
 use crate::keys;
 
 /// What to do instead of serving.
@@ -335,6 +336,11 @@ fn print(text: &str) -> Result<bool, String> {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
         Err(error) => Err(format!("The answer could not be printed: {error}.")),
     }
+}
+
+/// Says something beside what is printed.
+fn say(sentence: &str) {
+    let _ = writeln!(io::stderr(), "dayfly: {sentence}");
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use http::uri::Authority;
 use rustls::pki_types::ServerName;
 
 use crate::address::Listen;
-use crate::command::Command;
+use crate::command::{self, Command};
 use crate::emulator::{COMPUTE_PORT, HEALTH_PORT, Habits, Protocol};
 use crate::keys::{self, KeySource};
 use crate::limits::Limits;
@@ -35,6 +35,10 @@ const DATA_DEFAULT: &str = "./dayfly-data";
 
 /// The longest that a change of a `defaultTtl` can wait.
 const CHANGE_DELAY_SECONDS_MAX: u64 = 30 * 24 * 60 * 60;
+
+/// How long every version can be kept, at least and at most.
+const RETENTION_SECONDS_MIN: u64 = 60;
+const RETENTION_SECONDS_MAX: u64 = 10 * 366 * 24 * 60 * 60;
 
 /// The smallest cache with which reading still works well, and the largest.
 const CACHE_MIB_MIN: u64 = 16;
@@ -179,6 +183,13 @@ pub(crate) struct Config {
     #[arg(value_parser = percent)]
     pub(crate) ttl_change_guard: Option<f64>,
 
+    /// For how long every version of a container's items is kept once somebody reads the
+    /// change feed with all of them, if its changeFeedPolicy does not say: a span such as
+    /// 90m, 12h or 30d, or seconds; at least a minute.
+    #[arg(long, env = "DAYFLY_FEED_RETENTION", default_value = "7d", value_name = "TIME")]
+    #[arg(value_parser = retention)]
+    pub(crate) feed_retention: u32,
+
     /// Serves clear text on a network address too, where otherwise only https
     /// is served.
     #[arg(long, env = "DAYFLY_ALLOW_CLEAR_TEXT", value_parser = BoolishValueParser::new())]
@@ -315,6 +326,7 @@ pub(crate) struct Checked {
     pub(crate) partition_quota: Option<u64>,
     pub(crate) ttl_change_delay_seconds: u64,
     pub(crate) ttl_change_guard_percent: Option<f64>,
+    pub(crate) feed_retention_minutes: u32,
     pub(crate) clear_text: ClearText,
     pub(crate) admin_public: bool,
     /// Whether clients in direct mode are served.
@@ -378,6 +390,7 @@ impl Config {
             partition_quota: self.partition_quota,
             ttl_change_delay_seconds: self.ttl_change_delay,
             ttl_change_guard_percent: self.ttl_change_guard,
+            feed_retention_minutes: self.feed_retention,
             clear_text: if loopback || self.allow_clear_text {
                 ClearText::Served
             } else {
@@ -533,6 +546,17 @@ impl Config {
                 Ok(Place::Folder(self.habits.data.clone().unwrap_or_else(usual)))
             }
         }
+    }
+}
+
+/// For how many minutes something is kept: for as long as is said, or a little longer.
+fn retention(text: &str) -> Result<u32, String> {
+    let bounds = RETENTION_SECONDS_MIN..=RETENTION_SECONDS_MAX;
+    match command::seconds(text)? {
+        seconds if bounds.contains(&seconds) => {
+            u32::try_from(seconds.div_ceil(60)).map_err(|error| error.to_string())
+        }
+        _ => Err("it must be from a minute to ten years".to_owned()),
     }
 }
 

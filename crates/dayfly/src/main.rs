@@ -136,6 +136,7 @@ fn run(settings: &Checked) -> Result<(), String> {
         partition_quota: settings.partition_quota,
         change_delay_seconds: settings.ttl_change_delay_seconds,
         change_guard_percent: settings.ttl_change_guard_percent,
+        feed_retention_minutes: settings.feed_retention_minutes,
         resettable: settings.test_clock || settings.place == Place::Memory,
         ..EngineSettings::default()
     };

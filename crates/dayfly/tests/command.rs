@@ -51,11 +51,24 @@ fn says(server: &Server, arguments: &[&str]) -> String {
 
 /// What a command prints that ends well.
 fn prints(server: &Server, command: &str, arguments: &[&str]) -> String {
+    let (printed, said) = prints_and_says(server, command, arguments);
+    assert_eq!(said, "", "{arguments:?}");
+    printed
+}
+
+/// The same, and what it says beside that.
+fn prints_and_says(server: &Server, command: &str, arguments: &[&str]) -> (String, String) {
     let mut command = dayfly(&[command]);
     let output = command.args(arguments).args(["--endpoint", &endpoint(server)]).output().unwrap();
-    let errors = String::from_utf8(output.stderr).unwrap();
-    assert_eq!((output.status.code(), errors.as_str()), (Some(0), ""), "{arguments:?}");
-    String::from_utf8(output.stdout).unwrap()
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {said}");
+    (String::from_utf8(output.stdout).unwrap(), said)
+}
+
+/// The place that `dayfly feed` tells in the end.
+fn place_in(said: &str) -> String {
+    let place = said.strip_prefix("dayfly: to go on from here: --from ").expect(said);
+    place.trim_end().to_owned()
 }
 
 /// What a command says that fails: one sentence.
@@ -325,8 +338,8 @@ fn rows_are_printed_page_after_page() {
 #[test]
 fn changes_are_printed_one_a_line() {
     let server = server();
-    let feed = |arguments: &[&str]| prints(&server, "feed", arguments);
-    let all = feed(&["my shop/carts"]);
+    let feed = |arguments: &[&str]| prints_and_says(&server, "feed", arguments).0;
+    let (all, said) = prints_and_says(&server, "feed", &["my shop/carts"]);
     let ids = |text: &str| -> Vec<String> {
         let change = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap();
         text.lines().map(|line| change(line)["id"].as_str().unwrap().to_owned()).collect()
@@ -335,6 +348,10 @@ fn changes_are_printed_one_a_line() {
     let first: serde_json::Value = serde_json::from_str(all.lines().next().unwrap()).unwrap();
     let place = first["_lsn"].to_string();
     assert_eq!(ids(&feed(&["my shop/carts", "--from", &place])), ["b"]);
+    assert_eq!(feed(&["my shop/carts", "--from", &place_in(&said)]), "");
+    for (since, expected) in [("@4000000000", &["a b", "b"][..]), ("2096-10-02T07:06:41Z", &[])] {
+        assert_eq!(ids(&feed(&["my shop/carts", "--from", since])), expected, "{since}");
+    }
     assert_eq!(feed(&["my shop/carts", "--from", "now"]), "");
     let json = feed(&["my shop/carts", "--json"]);
     assert!(json.ends_with("\"_count\":2}\n") && json.lines().count() == 1, "{json}");
@@ -367,6 +384,80 @@ fn changes_are_printed_one_a_line() {
     assert_eq!(current, &serde_json::json!({}));
     assert_eq!((&metadata["id"], &metadata["timeToLiveExpired"]), (&"b".into(), &true.into()));
     assert_eq!(metadata["crts"], NOW + 30);
+}
+
+/// A container in several buckets has several places, and they are told.
+#[test]
+fn a_feed_of_many_buckets_goes_on_where_it_ended() {
+    let server = server();
+    let container = r#"{"id":"wide","partitionKey":{"paths":["/pk"]}}"#;
+    let creation = common::request(&server, "POST", "/dbs/my%20shop/colls", container);
+    let mut client = server.connect();
+    client.send(creation.replacen(
+        "content-length:",
+        "x-ms-offer-throughput: 30000\r\ncontent-length:",
+        1,
+    ));
+    assert_eq!(client.answer().status, 201);
+    let create = |pk: &str| {
+        let item = format!(r#"{{"id":"1","pk":"{pk}"}}"#);
+        let creation = common::request(&server, "POST", "/dbs/my%20shop/colls/wide/docs", &item);
+        let mut client = server.connect();
+        client.send(creation.replace(r#"["x"]"#, &format!("[\"{pk}\"]")));
+        assert_eq!(client.answer().status, 201);
+    };
+    ["a", "b", "c", "d", "e"].into_iter().for_each(create);
+    let (printed, said) = prints_and_says(&server, "feed", &["my shop/wide"]);
+    let place = place_in(&said);
+    assert_eq!((printed.lines().count(), place.contains(',')), (5, true), "{place}");
+    create("f");
+    let (printed, _) = prints_and_says(&server, "feed", &["my shop/wide", "--from", &place]);
+    assert!(printed.lines().count() == 1 && printed.contains(r#""pk":"f""#), "{printed}");
+}
+
+/// Whoever follows a feed is there again when the server is.
+#[test]
+fn a_feed_is_followed_over_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start_in(folder.path(), &[]);
+    fill(&server);
+    let mut follows = dayfly(&["feed", "my shop/carts", "--follow", "--from", "now"]);
+    let mut follows = follows
+        .args(["--endpoint", &endpoint(&server)])
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut printed = std::io::BufReader::new(follows.stdout.take().unwrap());
+    let mut said = std::io::BufReader::new(follows.stderr.take().unwrap());
+    // It may ask for the first time when some of these are there: so there are more.
+    let (sender, seen) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let mut line = String::new();
+        printed.read_line(&mut line).unwrap();
+        let _ = sender.send((printed, line));
+    });
+    let seen = (0..150).find_map(|id| {
+        let item = format!(r#"{{"id":"before{id}","pk":"x"}}"#);
+        assert_eq!(send(&server, "POST", "/dbs/my%20shop/colls/carts/docs", &item).status, 201);
+        seen.recv_timeout(std::time::Duration::from_millis(200)).ok()
+    });
+    let (mut printed, mut line) = seen.expect("nothing is printed");
+    assert!(line.contains("\"id\":\""), "{line}");
+    let port = format!("127.0.0.1:{}", server.port);
+    drop(server);
+    line.clear();
+    said.read_line(&mut line).unwrap();
+    assert!(line.contains("It is tried again."), "{line}");
+    let server = Server::start_in(folder.path(), &["--listen", &port]);
+    let item = r#"{"id":"after","pk":"x"}"#;
+    assert_eq!(send(&server, "POST", "/dbs/my%20shop/colls/carts/docs", item).status, 201);
+    while !line.contains("\"after\"") {
+        line.clear();
+        assert!(printed.read_line(&mut line).unwrap() > 0, "it ended");
+    }
+    follows.kill().unwrap();
+    follows.wait().unwrap();
 }
 
 #[test]

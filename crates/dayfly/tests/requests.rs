@@ -200,3 +200,62 @@ fn connections_are_counted_at_the_door() {
         assert!(page.contains(line), "{line}: {page}");
     }
 }
+
+/// By the server's own clock: what expires in an idle container is told two seconds later at
+/// most, and as ended in the second in which it did.
+#[test]
+fn an_end_is_told_two_seconds_after_it_at_most() {
+    let server = server("");
+    let body = r#"{"id":"c","partitionKey":{"paths":["/pk"]},"defaultTtl":-1}"#;
+    assert_eq!(send(&server, "POST", "/dbs/d/colls", body).status, 201);
+    let mut place = "*".to_owned();
+    let mut changes = || {
+        let read = request(&server, "GET", "/dbs/d/colls/c/docs", "");
+        let headers = format!("a-im: Full-Fidelity Feed\r\nif-none-match: {place}\r\n");
+        let mut client = server.connect();
+        let read = read.replace("x-ms-documentdb-partitionkey: [\"x\"]\r\n", &headers);
+        client.send(read);
+        let answer = client.answer();
+        place = answer.header("etag").unwrap().to_owned();
+        match answer.status {
+            304 => Vec::new(),
+            200 => {
+                let page: serde_json::Value = serde_json::from_str(&answer.body).unwrap();
+                page["Documents"].as_array().unwrap().clone()
+            }
+            status => panic!("{status}: {}", answer.body),
+        }
+    };
+    assert!(changes().is_empty());
+    let mut born = std::collections::HashMap::new();
+    for id in 0..20 {
+        let item = format!(r#"{{"id":"{id}","pk":"x","ttl":1}}"#);
+        let made = send(&server, "POST", "/dbs/d/colls/c/docs", &item);
+        assert_eq!(made.status, 201);
+        let made: serde_json::Value = serde_json::from_str(&made.body).unwrap();
+        born.insert(id.to_string(), made["_ts"].as_u64().unwrap());
+    }
+    let mut ended = 0;
+    for _ in 0..300 {
+        for change in changes() {
+            let metadata = &change["metadata"];
+            if metadata["timeToLiveExpired"] == true {
+                let born = born[metadata["id"].as_str().unwrap()];
+                assert_eq!(metadata["crts"], born + 1);
+                ended += 1;
+            }
+        }
+        if ended == 20 {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    assert_eq!(ended, 20);
+    let metrics = server.get("/metrics").body;
+    let buried_within = |bound: &str| {
+        let name = format!("dayfly_ttl_purge_lag_seconds_bucket{{le=\"{bound}\"}} ");
+        let value = metrics.lines().find_map(|line| line.strip_prefix(&name));
+        value.expect(&metrics).to_owned()
+    };
+    assert_eq!((&*buried_within("2"), &*buried_within("+Inf")), ("20", "20"));
+}

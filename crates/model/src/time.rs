@@ -41,6 +41,37 @@ impl Timestamp {
         format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
     }
 
+    /// Reads a moment as RFC 3339 has them, from 1970 on; parts of a second are left out.
+    pub fn parse_iso_date(text: &str) -> Option<Timestamp> {
+        let (date, time) = text.split_once(['T', 't', ' '])?;
+        let zone = time.find(['Z', 'z', '+', '-'])?;
+        let (time, zone) = (time.get(..zone)?, time.get(zone..)?);
+        let (time, part) = time.split_once('.').unwrap_or((time, "0"));
+        let is_part = !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+        let [year, month, day] = numbers(date, '-', [4, 2, 2])?;
+        let [hour, minute, second] = numbers(time, ':', [2, 2, 2]).filter(|_| is_part)?;
+        if !(1..=12).contains(&month) || hour > 23 || minute > 59 || second > 59 {
+            return None;
+        }
+        // As above: days are counted from the first of March of the year 0.
+        let (late, from_march) = if month > 2 { (0, month - 3) } else { (1, month + 9) };
+        let years = year.checked_sub(late)?;
+        let days = 365 * years + years / 4 - years / 100 + years / 400;
+        let days = (days + (153 * from_march + 2) / 5 + day).checked_sub(719_469)?;
+        let there = days * 86_400 + hour * 3600 + minute * 60 + second;
+        // A day that its month does not have is one of the next month.
+        let date = date.to_owned() + "T";
+        Some(Timestamp(there)).filter(|moment| moment.to_iso_date().starts_with(&date))?;
+        let offset = match zone.split_at(1) {
+            ("Z" | "z", "") => return Some(Timestamp(there)),
+            (_, offset) => numbers(offset, ':', [2, 2])?,
+        };
+        let [hours, minutes] = offset;
+        let offset = (hours < 24 && minutes < 60).then_some(hours * 3600 + minutes * 60)?;
+        if zone.starts_with('+') { there.checked_sub(offset) } else { Some(there + offset) }
+            .map(Timestamp)
+    }
+
     /// Reads what HTTP writes.
     pub fn parse_http_date(text: &str) -> Option<Timestamp> {
         let moment = httpdate::parse_http_date(text).ok()?;
@@ -64,9 +95,57 @@ impl Timestamp {
     }
 }
 
+/// Numbers with so many digits each.
+fn numbers<const N: usize>(text: &str, between: char, digits: [usize; N]) -> Option<[u64; N]> {
+    let mut parts = text.split(between);
+    let mut read = [0; N];
+    for (number, digits) in read.iter_mut().zip(digits) {
+        let part = parts.next()?;
+        let is_number = part.len() == digits && part.bytes().all(|byte| byte.is_ascii_digit());
+        *number = part.parse().ok().filter(|_| is_number)?;
+    }
+    parts.next().is_none().then_some(read)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_iso_date_is_read_back() {
+        for second in [0, 68_169_599, 68_169_600, 951_827_696, 1_700_000_000, 4_102_444_800] {
+            let moment = Timestamp(second);
+            assert_eq!(Timestamp::parse_iso_date(&moment.to_iso_date()), Some(moment));
+        }
+        for (text, second) in [
+            ("2023-11-14T22:13:20.999Z", 1_700_000_000),
+            ("2023-11-14t23:43:20+01:30", 1_700_000_000),
+            ("2023-11-14 20:13:20-02:00", 1_700_000_000),
+        ] {
+            assert_eq!(Timestamp::parse_iso_date(text), Some(Timestamp(second)), "{text}");
+        }
+        for wrong in [
+            "",
+            "2023-11-14",
+            "2023-11-14T22:13:20",
+            "2023-11-14T22:13Z",
+            "2023-02-29T00:00:00Z",
+            "2023-13-01T00:00:00Z",
+            "2023-00-01T00:00:00Z",
+            "2023-01-00T00:00:00Z",
+            "1969-12-31T23:59:59Z",
+            "1970-01-01T00:00:00+00:01",
+            "2023-11-14T24:00:00Z",
+            "2023-11-14T22:13:20.Z",
+            "2023-11-14T22:13:20Zx",
+            "2023-11-14T22:13:20+1:00",
+            "+023-11-14T22:13:20Z",
+            "2023-11-14T22:13:20é",
+            "0000-01-01T00:00:00Z",
+        ] {
+            assert_eq!(Timestamp::parse_iso_date(wrong), None, "{wrong}");
+        }
+    }
 
     #[test]
     fn an_http_date_is_read_back() {

@@ -57,6 +57,8 @@ pub(super) struct Answer {
 pub(super) struct Start<'a> {
     /// Behind which place; from the first one on without it.
     pub(super) place: Option<&'a str>,
+    /// No change from before this moment.
+    pub(super) since: Option<Timestamp>,
     /// Every version, instead of the newest of what is there.
     pub(super) all_versions: bool,
 }
@@ -197,6 +199,9 @@ impl Client {
         let mut headers = self.page(&signed, None)? + &format!("a-im: {mode}\r\n");
         if let Some(place) = start.place {
             headers.push_str(&format!("if-none-match: {place}\r\n"));
+        }
+        if let Some(since) = start.since {
+            headers.push_str(&format!("if-modified-since: {}\r\n", since.to_http_date()));
         }
         self.send("GET", &path, &headers, "")
     }

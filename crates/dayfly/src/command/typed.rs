@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 /// How many seconds a span of time has: a number of seconds, or of the unit that
 /// is written behind it.
-pub(super) fn seconds(text: &str) -> Result<u64, String> {
+pub(crate) fn seconds(text: &str) -> Result<u64, String> {
     let refused =
         || "it must be a number of seconds, or a span such as 45s, 30m, 12h, 90d or 2w".to_owned();
     let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());

@@ -201,11 +201,13 @@ fn settings_mean_what_they_say() {
     let checked = check(&format!(
         "--key {OWN} --read-only-key {OTHER} --tls-san a,*.b.example --tls-san 10.0.0.5 \
          --durability relaxed --data d --ttl-change-delay 2592000 --ttl-change-guard 12.5 \
-         --lenient-order-by --cache 64 --container-quota 21474836480 --partition-quota 1024 --serverless"
+         --lenient-order-by --cache 64 --container-quota 21474836480 --partition-quota 1024 \
+         --serverless --feed-retention 36h"
     ))
     .unwrap();
     assert_eq!(checked.ttl_change_delay_seconds, 30 * 24 * 60 * 60);
     assert_eq!(checked.ttl_change_guard_percent, Some(12.5));
+    assert_eq!(checked.feed_retention_minutes, 36 * 60);
     assert!(checked.lenient_order_by);
     assert_eq!(checked.container_quota, Some(20 << 30));
     assert_eq!(checked.partition_quota, Some(1024));
@@ -231,6 +233,7 @@ fn nothing_set_is_a_local_server() {
     assert_eq!(checked.partition_quota, None);
     assert!(!checked.serverless);
     assert_eq!(checked.ttl_change_delay_seconds, 0);
+    assert_eq!(checked.feed_retention_minutes, 7 * 24 * 60);
     assert_eq!(checked.ttl_change_guard_percent, None);
     assert_eq!(checked.durability, Durability::Sync);
     assert_eq!(checked.cache_bytes, memory::cache_bytes());
@@ -258,6 +261,9 @@ fn delays_and_guards_have_their_bounds() {
         "--ttl-change-delay -1",
         "--ttl-change-delay 2592001",
         "--ttl-change-delay 1.5",
+        "--feed-retention 59",
+        "--feed-retention 11y",
+        "--feed-retention 4000d",
         "--ttl-change-guard -1",
         "--ttl-change-guard 100.1",
         "--ttl-change-guard NaN",
