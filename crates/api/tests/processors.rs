@@ -4,10 +4,11 @@
 //!
 //! They are killed and begun anew at any moment, and so is the server, and ranges are divided
 //! under them. Each change comes to one of them at least once, none is lost, and those of a
-//! key come in their order.
+//! key come in their order: of the latest versions as of all of them.
 //!
 //! `DAYFLY_FEED_CHANGES=100000 cargo test --release -p dayfly-api --test processors many` is
-//! for a night: so many changes instead of a few thousand.
+//! for a night: so many changes instead of a few thousand. With `DAYFLY_FEED_MODE=all-versions`
+//! they are read from the log.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -37,6 +38,14 @@ const LEASES: &str = "/dbs/d/colls/leases/docs";
 /// How long a lock lives whose holder died, and a lease that nobody renews.
 const LOCK_SECONDS: u64 = 30;
 const LEASE_SECONDS: u64 = 60;
+
+/// Which changes are told.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+enum Told {
+    #[default]
+    Latest,
+    AllVersions,
+}
 
 /// No more ranges than these, so that each is read.
 const RANGES_MAX: usize = 12;
@@ -97,6 +106,9 @@ type Change = (u64, u64);
 
 struct Play {
     server: Server,
+    mode: Told,
+    /// Where the feed of all versions was when there was nothing, by the range.
+    starts: BTreeMap<String, Value>,
     now: u64,
     hosts: Vec<Host>,
     started: usize,
@@ -112,11 +124,13 @@ struct Play {
 }
 
 impl Play {
-    fn new() -> Play {
+    fn new(mode: Told) -> Play {
         let server = Server::new(Engine::Memory { slices: 4 }, Mode::default());
         server.clock(1000);
         let mut play = Play {
             server,
+            mode,
+            starts: BTreeMap::new(),
             now: 1000,
             hosts: Vec::new(),
             started: 0,
@@ -131,6 +145,14 @@ impl Play {
         play.made("/dbs/d/colls", &json!({"id": "c", "partitionKey": {"paths": ["/pk"]}}));
         let leases = json!({"id": "leases", "partitionKey": {"paths": ["/id"]}, "defaultTtl": -1});
         play.made("/dbs/d/colls", &leases);
+        if mode == Told::AllVersions {
+            for range in play.ranges() {
+                let id = range["id"].as_str().unwrap().to_owned();
+                let answer = play.changes(&id, "*");
+                assert_eq!(answer.status(), 304);
+                play.starts.insert(id, answer.headers()["etag"].to_str().unwrap().into());
+            }
+        }
         for _ in 0..3 {
             let host = play.host();
             play.hosts.push(host);
@@ -183,6 +205,30 @@ impl Play {
         }
     }
 
+    /// A page of the changes of a range, behind a place if there is one.
+    fn changes(&self, range: &str, place: &str) -> Response<Bytes> {
+        let mode = match self.mode {
+            Told::Latest => "Incremental Feed",
+            Told::AllVersions => "Full-Fidelity Feed",
+        };
+        let mut headers = vec![
+            ("a-im", mode.to_owned()),
+            ("x-ms-max-item-count", self.page.to_string()),
+            ("x-ms-documentdb-partitionkeyrangeid", range.to_owned()),
+        ];
+        if !place.is_empty() {
+            headers.push(("if-none-match", place.to_owned()));
+        }
+        self.send("GET", ITEMS, &headers, "")
+    }
+
+    /// Where the feed of a range begins: for the parts of one, where it did.
+    fn start_of(&self, range: &Value) -> Value {
+        let ids = range["parents"].as_array().into_iter().flatten().chain([&range["id"]]);
+        let mut starts = ids.filter_map(|id| self.starts.get(id.as_str()?));
+        starts.next().cloned().unwrap_or_default()
+    }
+
     fn ranges(&self) -> Vec<Value> {
         let ranges = json_of(&self.send("GET", "/dbs/d/colls/c/pkranges", &[], ""));
         ranges["PartitionKeyRanges"].as_array().unwrap().clone()
@@ -229,7 +275,7 @@ impl Play {
 
     fn make_leases(&self, host: &mut Host, etag: &str) {
         for range in self.ranges() {
-            self.make_lease(&range, &Value::Null);
+            self.make_lease(&range, &self.start_of(&range));
         }
         let info = json!({"id": "p.info"}).to_string();
         let status = self.send("POST", LEASES, &key("p.info"), &info).status();
@@ -298,20 +344,12 @@ impl Play {
             return;
         };
         let mut lease = host.leases.remove(&id).unwrap();
-        let mut headers = vec![
-            ("a-im", "Incremental Feed".to_owned()),
-            ("x-ms-max-item-count", self.page.to_string()),
-            (
-                "x-ms-documentdb-partitionkeyrangeid",
-                lease["LeaseToken"].as_str().unwrap().to_owned(),
-            ),
-        ];
-        if let Some(token) = lease["ContinuationToken"].as_str() {
-            headers.push(("if-none-match", token.to_owned()));
-        }
-        let answer = self.send("GET", ITEMS, &headers, "");
+        let place = lease["ContinuationToken"].as_str().unwrap_or_default();
+        let answer = self.changes(lease["LeaseToken"].as_str().unwrap(), place);
         if answer.status() == 200 {
             for change in json_of(&answer)["Documents"].as_array().unwrap() {
+                let is_whole = self.mode == Told::Latest;
+                let change = if is_whole { change } else { &change["current"] };
                 self.take(change["key"].as_u64().unwrap(), change["n"].as_u64().unwrap());
             }
             lease["ContinuationToken"] = answer.headers()["etag"].to_str().unwrap().into();
@@ -388,8 +426,11 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
 
     #[test]
-    fn each_change_comes_whoever_dies(steps in prop::collection::vec(next(), 50..250)) {
-        let mut play = Play::new();
+    fn each_change_comes_whoever_dies(
+        mode in prop::sample::select(vec![Told::Latest, Told::AllVersions]),
+        steps in prop::collection::vec(next(), 50..250),
+    ) {
+        let mut play = Play::new(mode);
         for step in &steps {
             play.step(step);
         }
@@ -400,7 +441,7 @@ proptest! {
 /// The one that holds the lock dies: its ttl frees the lock, to the second, and all goes on.
 #[test]
 fn the_lock_of_one_who_died_is_free_when_its_ttl_is_over() {
-    let mut play = Play::new();
+    let mut play = Play::new(Told::Latest);
     (0..100).for_each(|_| play.write());
     play.work(0);
     assert!(matches!(play.hosts[0].stage, Stage::Locked(_)));
@@ -419,7 +460,11 @@ fn the_lock_of_one_who_died_is_free_when_its_ttl_is_over() {
 /// whoever gets its lease goes on with that, and nothing is read from the beginning.
 #[test]
 fn a_division_goes_on_where_a_host_died_in_it() {
-    let mut play = Play::new();
+    [Told::Latest, Told::AllVersions].into_iter().for_each(division_goes_on);
+}
+
+fn division_goes_on(mode: Told) {
+    let mut play = Play::new(mode);
     play.page = 1000;
     let read_all = |play: &mut Play| (0..60).for_each(|_| play.work(0));
     (0..200).for_each(|_| play.write());
@@ -448,7 +493,12 @@ fn a_division_goes_on_where_a_host_died_in_it() {
 #[test]
 fn many_changes_reach_hosts_that_are_killed_again_and_again() {
     let changes = std::env::var("DAYFLY_FEED_CHANGES").map_or(3000, |text| text.parse().unwrap());
-    let mut play = Play::new();
+    let mode = match std::env::var("DAYFLY_FEED_MODE").as_deref() {
+        Err(_) | Ok("latest") => Told::Latest,
+        Ok("all-versions") => Told::AllVersions,
+        Ok(other) => panic!("DAYFLY_FEED_MODE is latest or all-versions, not {other}"),
+    };
+    let mut play = Play::new(mode);
     play.page = 20;
     let rounds = changes / 100;
     for round in 0..rounds {
