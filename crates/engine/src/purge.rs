@@ -38,7 +38,7 @@ use std::time::Duration;
 
 use dayfly_model::{Error, ErrorKind, Result, Timestamp};
 use dayfly_storage::clock::PurgeHold;
-use dayfly_storage::{Bucket, Second, commit_on};
+use dayfly_storage::{Bucket, Second, Snapshot, commit_on};
 use serde_json::json;
 
 pub(crate) use self::clear::clear_bucket;
@@ -56,6 +56,7 @@ use crate::index::Runs;
 use crate::locks::lock;
 use crate::metering::Chore;
 use crate::reply::{Reply, Success, stopped, storage_failed};
+use crate::settings::SLICES_MAX;
 use crate::shared::Shared;
 use crate::{figures, keys, log};
 
@@ -265,7 +266,8 @@ pub(crate) fn turn(purge: &Purge) -> Duration {
 /// others go on.
 fn bury_in_turn(purge: &Purge, bucket: Bucket, pace: Pace, now: Second) {
     let container = keys::container_of(bucket);
-    if purge.is_paused(container) && !tells_ends(purge, bucket) {
+    let tells = || purge.shared.store.snapshot().is_ok_and(|now| tells_ends(&*now, bucket));
+    if purge.is_paused(container) && !tells() {
         // Resuming looks at it again, and so does whoever begins its log.
         return purge.shared.deadlines.settle(bucket, After::Next(None));
     }
@@ -560,15 +562,19 @@ pub(crate) fn status(purge: &Purge, container: u32) -> PurgeStatus {
 
 /// Whether the ends of a bucket's items are told. They are told by burials, so these wait
 /// for no operator.
-fn tells_ends(purge: &Purge, bucket: Bucket) -> bool {
-    let snapshot = purge.shared.store.snapshot();
-    snapshot.is_ok_and(|snapshot| log::is_on(&State::of(&snapshot.head(bucket))))
+fn tells_ends(snapshot: &dyn Snapshot, bucket: Bucket) -> bool {
+    log::is_on(&State::of(&snapshot.head(bucket)))
 }
 
 /// How many containers that is so of, of one or of all: they are purged during a pause.
 pub(crate) fn who_tell_ends(purge: &Purge, container: Option<u32>) -> usize {
-    let buckets = buckets(purge, container).into_iter();
-    let telling = buckets.filter(|bucket| tells_ends(purge, *bucket));
+    let Ok(snapshot) = purge.shared.store.snapshot() else { return 0 };
+    let tells = |bucket: &Bucket| tells_ends(&*snapshot, *bucket);
+    if let Some(number) = container {
+        let mut buckets = (0..SLICES_MAX).map(|slice| keys::bucket(number, slice));
+        return usize::from(buckets.any(|bucket| tells(&bucket)));
+    }
+    let telling = buckets(purge, None).into_iter().filter(tells);
     telling.filter_map(keys::container_of).collect::<HashSet<_>>().len()
 }
 

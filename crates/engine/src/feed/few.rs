@@ -46,12 +46,10 @@ impl FeedPage<'_> {
             }
             for (key, row) in &rows {
                 let item = CountedItem::decode(row).map_err(storage_failed)?;
-                let written_later = item.ts >= since;
-                asked.extend(
-                    keys::entry_owner(key)
-                        .filter(|_| written_later)
-                        .map(|docno| (docno, item.bytes)),
-                );
+                let is_meant = |(partition, _): &(&[u8], u64)| course.scope.contains(partition);
+                let place = keys::entry_parts(key).filter(is_meant);
+                let place = place.filter(|_| item.ts >= since);
+                asked.extend(place.map(|(_, docno)| (docno, item.bytes)));
             }
         }
         self.make_steps(looked_at)?;

@@ -5,8 +5,9 @@ use dayfly_model::epk::Epk;
 use serde_json::{Value, json};
 
 use super::server::{Kind, Server, Setup, at, partition_key};
-use crate::QueryLimits;
+use crate::cancel::Cancel;
 use crate::operation::{ChangesFrom, Division, FeedMode, Operation, Part, ReadChanges};
+use crate::{Caller, QueryLimits};
 
 /// A page: the ids on it, and the place behind it; none: nothing is new.
 type FeedPageSeen = (Option<Vec<String>>, String);
@@ -173,6 +174,39 @@ fn a_page_goes_on_until_it_has_found_something() {
         }
         assert_eq!(ids.len(), 90, "{mode:?}");
     }
+}
+
+/// Who is in a hurry is told how far a page came that has found nothing.
+#[test]
+fn a_page_that_finds_nothing_ends_when_it_is_hurried() {
+    let limits =
+        QueryLimits { feed_looks: 20, feed_looks_in_vain: 5_000_000, ..QueryLimits::SMALL };
+    let setup = Setup { limits, ..Setup::of(Kind::Memory { slices: 1 }) };
+    let mut server = Server::with(setup);
+    server.make_container(None, &[]);
+    for id in 0..300 {
+        server.create(json!({"id": id.to_string(), "pk": "other"})).unwrap();
+    }
+    for id in 0..9 {
+        server.create(json!({"id": format!("b{id}"), "pk": "big"})).unwrap();
+    }
+    let hurried = |from| {
+        let cancel = Cancel::default();
+        cancel.hurry();
+        let (at, part, limit) = (at(), key("big"), Some(10));
+        let mode = FeedMode::Latest;
+        let read = ReadChanges { at, part, mode, from, since: None, limit, envelope: false };
+        let asked = Operation::ReadChanges(read);
+        let reply = server.engine().run_for(Caller::Primary, asked, cancel).wait();
+        seen(&reply.outcome.unwrap())
+    };
+    let (mut place, mut pages, mut ids) = (ChangesFrom::Beginning, 0, Vec::new());
+    while let (Some(page), next) = hurried(place) {
+        (pages, place) = (pages + 1, ChangesFrom::After(next));
+        ids.extend(page);
+    }
+    assert_eq!(ids.len(), 9);
+    assert!(pages > 5, "{pages}");
 }
 
 /// What has expired and waits for the purge is in the way of a page, and is passed.
