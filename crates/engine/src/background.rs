@@ -68,6 +68,6 @@ impl RebuildMeans for LeftOver<'_> {
     }
 
     fn idle(&self, bucket: Bucket) {
-        self.means(bucket).rest(self.shared);
+        self.means(bucket).rest();
     }
 }

@@ -4,6 +4,7 @@
 
 use std::sync::atomic::Ordering;
 
+use dayfly_model::rid::DatabaseRid;
 use dayfly_model::{ErrorKind, Result};
 use dayfly_storage::{Bucket, Draft, Plan, Room, Snapshot, View, commit};
 
@@ -112,6 +113,12 @@ impl<'a> Clerk<'a> {
     /// answer, the next turn of the background finishes it.
     pub(crate) fn end(&self, is_finished: bool) {
         self.shared.catalog.unfinished.end(is_finished);
+    }
+
+    /// A database is gone, with the throughput that it shared, and nobody takes it for there.
+    pub(crate) fn shares_no_more(&self, database: DatabaseRid) {
+        self.offers_changed();
+        self.shared.metering.forget_database(database);
     }
 
     /// An offer may say something else now, or a container have other ranges. Where nobody can

@@ -113,7 +113,7 @@ pub(crate) fn all(snapshot: &dyn Snapshot) -> Result<Vec<Value>> {
 /// Removes a database with its containers, offers and client encryption keys.
 pub(crate) fn delete(clerk: &Clerk<'_>, segment: &str, condition: Condition) -> Reply {
     let segment = segment.to_owned();
-    let condemned = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let condemned = std::sync::Arc::new(std::sync::Mutex::new((None, Vec::new())));
     let found = std::sync::Arc::clone(&condemned);
     clerk.begin();
     let reply = clerk.commit(CatalogPlan::frees(move |view: &View<'_>| {
@@ -133,7 +133,8 @@ pub(crate) fn delete(clerk: &Clerk<'_>, segment: &str, condition: Condition) -> 
             gone.extend(offers::rows_of(view, &record.rid())?);
         }
         if let Ok(mut found) = found.lock() {
-            *found = containers.iter().flat_map(|(_, record)| record.buckets()).collect();
+            let buckets = containers.iter().flat_map(|(_, record)| record.buckets());
+            *found = (Some(DatabaseRid(database.number)), buckets.collect());
         }
         Ok(Draft::new(move |stamp: Stamp, batch: &mut Batch| {
             for (key, record) in &containers {
@@ -150,7 +151,9 @@ pub(crate) fn delete(clerk: &Clerk<'_>, segment: &str, condition: Condition) -> 
     let refusals = [ErrorKind::NotFound, ErrorKind::PreconditionFailed];
     clerk.end(match &reply.outcome {
         Ok(_) => {
-            let buckets = condemned.lock().map(|buckets| buckets.clone()).unwrap_or_default();
+            let condemned = condemned.lock().map(|found| found.clone());
+            let (database, buckets) = condemned.unwrap_or_default();
+            database.into_iter().for_each(|database| clerk.shares_no_more(database));
             clerk.close_buckets(&buckets)
         }
         Err(error) => refusals.contains(&error.kind),

@@ -59,8 +59,10 @@ pub(crate) enum Payer {
 }
 
 /// What a container is offered, by itself or with others.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Offered {
+    /// The last commit of the catalog when it was read there.
+    pub(crate) lsn: u64,
     pub(crate) payer: Payer,
     /// The most that it gives in a second.
     pub(crate) max: u32,
@@ -75,7 +77,7 @@ pub(crate) struct Offered {
 /// What the catalog says of a container's offer.
 #[derive(Clone)]
 struct KnownOffer {
-    /// The catalog's commit that said it.
+    /// The last commit of the catalog when it said it.
     lsn: u64,
     offered: Option<Arc<Offered>>,
 }
@@ -205,7 +207,7 @@ impl Metering {
         known.unwrap_or_else(|| {
             let mut purses = self.purses.write().unwrap_or_else(PoisonError::into_inner);
             let new = || {
-                let ledger = Ledger::new(Arc::clone(&self.held_seconds));
+                let ledger = Ledger::new(now_ms / 1000, Arc::clone(&self.held_seconds));
                 let since_ms = self.opened_ms.max(offered.since_ms);
                 Purse::new(offered, self.burst, ledger, (since_ms, now_ms))
             };
@@ -221,6 +223,12 @@ impl Metering {
         drop(purses);
         all.sort_unstable_by_key(|(payer, _)| *payer);
         all
+    }
+
+    /// How many seconds are held of all offers.
+    #[cfg(test)]
+    pub(crate) fn held_seconds(&self) -> usize {
+        self.held_seconds.load(Ordering::Relaxed)
     }
 
     /// Throws away the purses that are as if they had never been used, now and then.
@@ -271,9 +279,11 @@ impl Metering {
         if self.serverless {
             return Ok(None);
         }
+        let lsn = snapshot.head(CATALOG).lsn;
         let offer = offer_content(snapshot, &database.encode())?;
-        let offered = offer
-            .and_then(|offer| Offered::by(Payer::Database(database), &offer, vec![SHARED_RANGE]));
+        let offered = offer.and_then(|offer| {
+            Offered::by(Payer::Database(database), &offer, vec![SHARED_RANGE], lsn)
+        });
         Ok(offered.map(|offered| self.purse(&Arc::new(offered), store.milliseconds())))
     }
 
@@ -307,6 +317,12 @@ impl Metering {
         Ok(databases.get(&number).copied())
     }
 
+    /// A database is gone, with what it shared.
+    pub(crate) fn forget_database(&self, database: DatabaseRid) {
+        let mut purses = self.purses.write().unwrap_or_else(PoisonError::into_inner);
+        purses.remove(&Payer::Database(database));
+    }
+
     /// A container is gone.
     pub(crate) fn forget(&self, container: u32) {
         self.offers.remove(&container);
@@ -334,20 +350,27 @@ fn read_offer(snapshot: &dyn Snapshot, record: &ContainerRecord) -> Result<Optio
             None => return Ok(None),
         },
     };
-    Ok(Offered::by(payer, &offer, ranges))
+    Ok(Offered::by(payer, &offer, ranges, snapshot.head(CATALOG).lsn))
 }
 
 impl Offered {
     /// What an offer says, for whom it is and for which ranges.
-    fn by(payer: Payer, offer: &OfferContent, ranges: Vec<u32>) -> Option<Offered> {
+    fn by(payer: Payer, offer: &OfferContent, ranges: Vec<u32>, lsn: u64) -> Option<Offered> {
         let throughput = Throughput::of_content(&offer.content)?;
         Some(Offered {
+            lsn,
             payer,
             max: throughput.max(),
             scales: matches!(throughput, Throughput::Autoscale { .. }),
             since_ms: offer.ts.saturating_mul(1000),
             ranges,
         })
+    }
+
+    /// Whether another reading of it found the same.
+    fn says_the_same(&self, other: &Offered) -> bool {
+        let content = |of: &Offered| (of.payer, of.max, of.scales, of.since_ms);
+        content(self) == content(other) && self.ranges == other.ranges
     }
 }
 

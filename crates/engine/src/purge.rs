@@ -296,7 +296,7 @@ fn bury_in_turn(purge: &Purge, bucket: Bucket, pace: Pace, now: Second) {
         }
     };
     if matches!(after, After::Next(_)) {
-        means.rest(&purge.shared);
+        means.rest();
     }
     purge.shared.deadlines.settle(bucket, after);
     if after == After::Gone {

@@ -11,6 +11,7 @@ mod index;
 mod known;
 mod lanes;
 mod log;
+mod metering;
 mod model;
 mod patches;
 mod plans;

@@ -64,7 +64,7 @@ fn shown(
     opened: &Opened,
     (now_ms, seconds): (u64, u64),
 ) -> Value {
-    let (now, left_over) = (now_ms / 1000, purse.left_over(now_ms));
+    let left_over = purse.left_over(now_ms);
     let Offered { payer, max, scales, .. } = *purse.offered();
     let owner = match payer {
         Payer::Container(_) => "container",
@@ -79,7 +79,7 @@ fn shown(
     let shares = shares
         .filter_map(|(id, percent)| Some(json!({"id": id, "maxThroughputPercentage": percent?})));
     let Spent { used, overflow, background, throttled } = purse.spent();
-    let highest = purse.ledger().highest(now);
+    let highest = purse.ledger().highest();
     let least = if scales { max / 10 } else { max };
     json!({
         "owner": owner,
@@ -97,7 +97,7 @@ fn shown(
             "purge": ru(background),
             "throttled": throttled,
         },
-        "seconds": purse.ledger().last(now, seconds.min(HOUR)).iter().map(second).collect::<Vec<_>>(),
+        "seconds": purse.ledger().last(seconds.min(HOUR)).iter().map(second).collect::<Vec<_>>(),
     })
 }
 
@@ -163,7 +163,7 @@ pub(crate) fn figures(shared: &Shared, limit: usize) -> Result<Vec<OfferFigures>
             overflow: overflow.ru(),
             background: background.ru(),
             throttled,
-            is_forced: purse.is_forced(),
+            is_forced: purse.is_forced(now_ms),
         });
     }
     Ok(figures)

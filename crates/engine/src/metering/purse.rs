@@ -15,6 +15,9 @@ const ALLOWANCE_SECONDS: u32 = 2;
 /// What a large backlog gets in any case, in percent of the rate.
 const FORCED_PERCENT: u8 = 5;
 
+/// For so long it does, from when somebody saw it last.
+const FORCED_MS: u64 = 5_000;
+
 /// What deletes of whole partitions get at most, in percent of the rate.
 const SWEEP_PERCENT: u8 = 10;
 
@@ -62,8 +65,8 @@ pub(crate) struct Purse {
     swept: Units,
     /// Who wants to spend some, in the order of their turns, and when they said so last.
     line: VecDeque<(Chore, u64)>,
-    /// Whether the background gets a little also from what users need.
-    is_forced: bool,
+    /// Until when the background gets a little whatever users leave over, in milliseconds.
+    forced_until_ms: u64,
     spent: Spent,
     ledger: Ledger,
 }
@@ -87,7 +90,7 @@ impl Purse {
             allowance: Units::ZERO,
             swept: Units::ZERO,
             line: VecDeque::new(),
-            is_forced: false,
+            forced_until_ms: 0,
             spent: Spent::default(),
             ledger,
         };
@@ -124,11 +127,12 @@ impl Purse {
 
     /// The offer was changed, or the ranges were, perhaps.
     pub(crate) fn adapt(&mut self, offered: &Arc<Offered>, now_ms: u64) {
-        if Arc::ptr_eq(&self.offered, offered) || *self.offered == **offered {
+        // Whoever asks may have an older snapshot.
+        if Arc::ptr_eq(&self.offered, offered) || offered.lsn < self.offered.lsn {
             return;
         }
-        if self.offered.since_ms > offered.since_ms {
-            // Whoever asks has an older snapshot.
+        if self.offered.says_the_same(offered) {
+            self.offered = Arc::clone(offered);
             return;
         }
         self.pass(now_ms);
@@ -169,11 +173,8 @@ impl Purse {
         };
         let tariff = &self.tariff;
         let overflow: Units = self.meters.iter_mut().map(|meter| meter.pass(tariff, passed)).sum();
-        let forced = if self.is_forced {
-            self.whole().percent(FORCED_PERCENT).over(passed)
-        } else {
-            Units::ZERO
-        };
+        let forced_ms = self.forced_until_ms.min(now_ms).saturating_sub(self.at_ms);
+        let forced = self.whole().percent(FORCED_PERCENT).over(forced_ms);
         self.credit(overflow.max(forced));
         let sweep = self.whole().percent(SWEEP_PERCENT);
         self.swept = (self.swept - sweep.over(passed)).or_none();
@@ -276,14 +277,15 @@ impl Purse {
         }
     }
 
-    /// Whether the background gets a little from now on whatever users leave over.
-    pub(crate) fn force(&mut self, now_ms: u64, is_forced: bool) {
+    /// Much waits for the background somewhere, so it gets a little for a while, whatever users
+    /// leave over. Whoever shares the offer and has less to do takes nothing of that back.
+    pub(crate) fn force(&mut self, now_ms: u64) {
         self.pass(now_ms);
-        self.is_forced = is_forced;
+        self.forced_until_ms = now_ms.saturating_add(FORCED_MS);
     }
 
-    pub(crate) fn is_forced(&self) -> bool {
-        self.is_forced
+    pub(crate) fn is_forced(&self, now_ms: u64) -> bool {
+        now_ms < self.forced_until_ms
     }
 
     /// What is left of each range, and its rate.
@@ -295,7 +297,7 @@ impl Purse {
     /// Whether one that is made anew would be the same, and has the same to tell.
     pub(crate) fn is_idle(&self, now_ms: u64) -> bool {
         let is_set = self.mode.is_some() || self.tariff.shares.iter().any(Option::is_some);
-        if is_set || self.is_forced || self.ledger.is_told_since(now_ms) {
+        if is_set || self.is_forced(now_ms) || self.ledger.is_used_since(now_ms) {
             return false;
         }
         let passed = now_ms.saturating_sub(self.at_ms);

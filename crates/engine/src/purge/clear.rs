@@ -107,7 +107,7 @@ fn clear_some(purge: &Purge, bucket: Bucket, pace: Pace, means: &Means) -> Resul
         paid_for(pairs, means.most())
     };
     let Some(last) = gone.last().cloned() else {
-        means.rest(&purge.shared);
+        means.rest();
         return forget(purge, bucket);
     };
     let clear = Clear { gone, urgency: pace.urgency };

@@ -21,7 +21,6 @@ use dayfly_model::meter::Units;
 use dayfly_model::rid::DatabaseRid;
 use dayfly_storage::{Bucket, Snapshot};
 
-use crate::head::State;
 use crate::locks::lock;
 use crate::metering::{Chore, SharedPurse};
 use crate::reply::storage_failed;
@@ -41,14 +40,12 @@ pub(crate) struct Means {
     most: Option<Units>,
     /// How much of it deletes of whole partitions may spend.
     sweep_most: Option<Units>,
-    /// Whether there are such deletes.
-    sweeps: bool,
 }
 
 impl Means {
     /// As much as it takes, and nobody counts it.
     fn free(chore: Chore) -> Means {
-        Means { purse: None, chore, most: None, sweep_most: None, sweeps: false }
+        Means { purse: None, chore, most: None, sweep_most: None }
     }
 
     /// What may be spent now. When nobody can say, as much as it takes: what is dead must go.
@@ -65,16 +62,13 @@ impl Means {
             return Ok(Means::free(chore));
         };
         let snapshot = shared.store.snapshot().map_err(storage_failed)?;
-        let sweeps = State::of(&snapshot.head(bucket)).partitions.pending > 0;
-        let means = Means { sweeps, ..Means::free(chore) }.within(shared, purse);
-        let is_forced = means.purse.as_ref().is_some_and(|purse| lock(purse).is_forced());
-        if means.most.is_none() || (means.is_there() && !is_forced) {
+        let means = Means::free(chore).within(shared, purse);
+        if means.is_there() || !is_large(shared, &*snapshot, container)? {
             return Ok(means);
         }
-        let is_large = is_large(shared, &*snapshot, container)?;
         let Means { purse: Some(purse), .. } = means else { return Ok(means) };
-        lock(&purse).force(shared.store.milliseconds(), is_large);
-        Ok(Means { sweeps, ..Means::free(chore) }.within(shared, purse))
+        lock(&purse).force(shared.store.milliseconds());
+        Ok(Means::free(chore).within(shared, purse))
     }
 
     /// What may be spent now to clear a bucket of a deleted container, which shared the
@@ -155,12 +149,9 @@ impl Means {
     }
 
     /// Nothing is to be done now.
-    pub(crate) fn rest(&self, shared: &Shared) {
-        let Some(purse) = &self.purse else { return };
-        let mut purse = lock(purse);
-        purse.leave(self.chore);
-        if self.chore == Chore::Purge && !self.sweeps && purse.is_forced() {
-            purse.force(shared.store.milliseconds(), false);
+    pub(crate) fn rest(&self) {
+        if let Some(purse) = &self.purse {
+            lock(purse).leave(self.chore);
         }
     }
 }
