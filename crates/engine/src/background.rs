@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use dayfly_model::charge::Charge;
+use dayfly_model::meter::Units;
 use dayfly_storage::Bucket;
 
 use crate::index::rebuild::{self, Moved, RebuildMeans, Size};
@@ -30,7 +31,7 @@ fn rebuild_in_turn(shared: &Shared, purge: &Purge) -> Duration {
     }
     let pace = purge.pace();
     let Pace { items, urgency, .. } = pace;
-    let size = Size { items, bytes: pace.bytes() as u64, urgency };
+    let size = Size { items, bytes: pace.bytes() as u64, charge_max: None, urgency };
     match rebuild::turn(&*shared.store, &shared.index, size, &LeftOver { shared, purge, pace }) {
         Ok(Moved::Idle | Moved::Waits) => PERIOD,
         Ok(Moved::Looked) => pace.rest,
@@ -59,8 +60,8 @@ impl LeftOver<'_> {
 }
 
 impl RebuildMeans for LeftOver<'_> {
-    fn items(&self, bucket: Bucket) -> usize {
-        self.means(bucket).items(Charge::MISS.into())
+    fn most(&self, bucket: Bucket) -> Option<Units> {
+        self.means(bucket).most()
     }
 
     fn spent(&self, bucket: Bucket, charge: Charge) {

@@ -40,7 +40,7 @@ pub(crate) use self::plan::{Around, Refused, WritePlan, Written, plan_one};
 use crate::catalog::{Container, not_found};
 use crate::keys::{self, ItemKey, Partition};
 use crate::liveness::Liveness;
-use crate::operation::{Condition, ItemAddress, Part};
+use crate::operation::{Act, Condition, ItemAddress, Part, WriteItem};
 use crate::parts::Touched;
 use crate::record::{Record, Seen, look};
 use crate::reply::{Origin, Reply, Success, storage_failed};
@@ -89,6 +89,17 @@ impl Spot {
     pub(crate) fn place(&self, container: &Container, lsn: u64) -> Origin {
         container.place(Some(Arc::clone(&self.range)), Some(lsn))
     }
+}
+
+/// The partition that a write goes to which names none, if the body says so and there are
+/// others of which it matters.
+pub(crate) fn part_in_body(container: &Container, write: &WriteItem) -> Option<Part> {
+    let (Act::Create(text) | Act::Upsert(text)) = &write.act else { return None };
+    if write.partition_key.is_some() || container.ranges.len() == 1 {
+        return None;
+    }
+    let key = PartitionKey::extract(&container.definition().partition_key, text);
+    key.ok().map(|key| Part::of(Some(key)))
 }
 
 /// Shows an item.

@@ -434,8 +434,14 @@ impl Switchboard {
 
     fn write_item(&self, write: WriteItem) -> Answer {
         let part = Part::of(write.partition_key.clone());
-        let (opened, toll) = match self.shared.enter_metered(&write.at, &part) {
-            Ok(entered) => entered,
+        let opened = match self.shared.enter_part(&write.at, &part) {
+            Ok(opened) => opened,
+            Err(reply) => return Answer::Ready(reply),
+        };
+        // Who names no partition key has it in the body.
+        let part = items::part_in_body(&opened.container, &write).unwrap_or(part);
+        let toll = match self.shared.admit(&opened, write.at.service, &part) {
+            Ok(toll) => toll,
             Err(reply) => return Answer::Ready(reply),
         };
         let plan = items::plan_one(&opened, write, Around::of(&self.shared));
@@ -517,14 +523,15 @@ impl Switchboard {
         }
     }
 
-    /// Where the container is not there, that is not what the request was refused for.
+    /// Where the container is not there, that is not what the request was refused for. Where
+    /// nothing is left of its throughput, it is: a failure is paid for like anything else.
     fn refuse(&self, at: &ContainerScope, part: &Part, error: Error) -> Reply {
-        match self.shared.enter(at, ErrorKind::OwnerNotFound) {
-            Ok(opened) => {
-                let toll = self.shared.admit(&opened, at, part).ok().flatten();
-                paid(toll, opened.failed(error).at(opened.place(part)))
-            }
-            Err(_) => error.into(),
+        let Ok(opened) = self.shared.enter(at, ErrorKind::OwnerNotFound) else {
+            return error.into();
+        };
+        match self.shared.admit(&opened, at.service, part) {
+            Ok(toll) => paid(toll, opened.failed(error).at(opened.place(part))),
+            Err(throttled) => throttled,
         }
     }
 

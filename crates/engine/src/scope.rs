@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use dayfly_model::charge::Charge;
-use dayfly_model::meter::Throttled;
+use dayfly_model::meter::Service;
 use dayfly_model::session::{self, TokenPart};
 use dayfly_model::{Error, ErrorKind, Result, Timestamp};
 use dayfly_storage::{Bucket, Direction, Snapshot};
@@ -125,24 +125,22 @@ impl Shared {
         part: &Part,
     ) -> Result<(Opened, Option<Toll>), Reply> {
         let opened = self.enter_part(at, part)?;
-        match self.admit(&opened, at, part) {
-            Ok(toll) => Ok((opened, toll)),
-            Err(throttled) => {
-                let refused = opened.failed(Error::throttled(throttled));
-                Err(Reply { charge: Charge::NOTHING, ..refused }.at(opened.place(part)))
-            }
-        }
+        let toll = self.admit(&opened, at.service, part)?;
+        Ok((opened, toll))
     }
 
     /// Whether a request may take from the throughput of the ranges that it touches.
     pub(crate) fn admit(
         &self,
         opened: &Opened,
-        at: &ContainerScope,
+        service: Service,
         part: &Part,
-    ) -> Result<Option<Toll>, Throttled> {
+    ) -> Result<Option<Toll>, Reply> {
         let (snapshot, container) = (&*opened.snapshot, &opened.container);
-        self.metering.admit(&self.store, snapshot, container, part, at.service)
+        self.metering.admit(&self.store, snapshot, container, part, service).map_err(|throttled| {
+            let refused = opened.failed(Error::throttled(throttled));
+            Reply { charge: Charge::NOTHING, ..refused }.at(opened.place(part))
+        })
     }
 
     /// Answers about the items of a part of a container, for what the answer costs.

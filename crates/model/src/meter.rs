@@ -224,7 +224,9 @@ impl Tariff {
 pub struct Throttled {
     /// Whether it is the share of its throughput bucket that is spent.
     pub by_share: bool,
-    /// After so many milliseconds it would be admitted, if nobody came before it.
+    /// After so many milliseconds, and not before, there is a unit again of what is spent. It
+    /// would be admitted then, if nobody came before it: a little less is enough for that, but
+    /// not to be told to come for.
     pub wait_ms: u64,
 }
 
@@ -273,34 +275,39 @@ impl Meter {
 
     /// Whether a request is admitted.
     pub fn admit(&self, tariff: &Tariff, service: Service) -> Result<(), Throttled> {
-        if let Some((place, share)) = tariff.share(service) {
-            let spent = self.shares.get(place).copied().unwrap_or_default();
-            let left = share.cap() - spent;
-            if !left.is_positive() {
-                return Err(Throttled {
-                    by_share: true,
-                    wait_ms: share.time_for(Units::ONE - left),
-                });
-            }
+        let share = self.wait_for_share(tariff, service);
+        let rest = self.wait_for_rest(tariff, service);
+        match share.max(rest) {
+            None => Ok(()),
+            Some(wait_ms) => Err(Throttled { by_share: share.is_some(), wait_ms }),
         }
+    }
+
+    /// How long it takes until there is a unit again in the share of its throughput bucket, if
+    /// that is spent.
+    fn wait_for_share(&self, tariff: &Tariff, service: Service) -> Option<u64> {
+        let (place, share) = tariff.share(service)?;
+        let spent = self.shares.get(place).copied().unwrap_or_default();
+        let left = share.cap() - spent;
+        (!left.is_positive()).then(|| share.time_for(Units::ONE - left))
+    }
+
+    /// The same for what is left for all.
+    fn wait_for_rest(&self, tariff: &Tariff, service: Service) -> Option<u64> {
         let kept = match service.priority {
             Priority::High => Units::ZERO,
             Priority::Low => Units(tariff.rate.cap().0 / 2),
         };
         let left = self.level(tariff) - kept;
         if left.is_positive() {
-            return Ok(());
+            return None;
         }
         let wait_ms = tariff.rate.time_for(Units::ONE - left);
         if !self.has_reserve(tariff) || service.priority == Priority::Low {
-            return Err(Throttled { by_share: false, wait_ms });
+            return Some(wait_ms);
         }
         let room = BURST.cap() - self.peak;
-        if room.is_positive() {
-            return Ok(());
-        }
-        let wait_ms = wait_ms.min(BURST.time_for(Units::ONE - room));
-        Err(Throttled { by_share: false, wait_ms })
+        (!room.is_positive()).then(|| wait_ms.min(BURST.time_for(Units::ONE - room)))
     }
 
     fn has_reserve(&self, tariff: &Tariff) -> bool {

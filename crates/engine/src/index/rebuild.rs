@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use dayfly_model::charge::{self, Charge};
+use dayfly_model::meter::Units;
 use dayfly_storage::{
     Batch, Bucket, Direction, Draft, Error, Mark, Plan, Result, Room, Snapshot, Store, Urgency,
     View, commit_on,
@@ -38,6 +39,9 @@ pub(crate) struct Size {
     pub(crate) items: usize,
     /// Their bytes, with those of their entries.
     pub(crate) bytes: u64,
+    /// What reading them may cost; without one, as much as it does. The first is read in any
+    /// case.
+    pub(crate) charge_max: Option<Units>,
     /// Whether it waits for company.
     pub(crate) urgency: Urgency,
 }
@@ -92,8 +96,8 @@ impl RebuildLine {
 
 /// What a rebuild may spend, and where it says what it spent.
 pub(crate) trait RebuildMeans {
-    /// How many items of a bucket it may go through now.
-    fn items(&self, bucket: Bucket) -> usize;
+    /// What it may spend in a bucket now; without one, as much as it takes.
+    fn most(&self, bucket: Bucket) -> Option<Units>;
 
     /// It went through some, which would cost so much to read.
     fn spent(&self, bucket: Bucket, charge: Charge);
@@ -115,8 +119,8 @@ pub(crate) fn turn(
     let mut first_waiting = None;
     for _ in 0..LOOKS {
         let Some(bucket) = line.waiting().pop_front() else { return Ok(Moved::Idle) };
-        let items = size.items.min(budget.items(bucket));
-        if items == 0 {
+        let charge_max = budget.most(bucket);
+        if charge_max.is_some_and(|most| !most.is_positive()) {
             line.look_at(bucket);
             if first_waiting == Some(bucket) {
                 return Ok(Moved::Waits);
@@ -124,7 +128,7 @@ pub(crate) fn turn(
             first_waiting = first_waiting.or(Some(bucket));
             continue;
         }
-        let moved = step(store, index, bucket, Size { items, ..size });
+        let moved = step(store, index, bucket, Size { charge_max, ..size });
         if !matches!(moved, Ok(Step::Nothing)) {
             line.look_at(bucket);
         }
@@ -154,7 +158,7 @@ fn step(store: &dyn Store, index: &Arc<Index>, bucket: Bucket, size: Size) -> Re
     let Some(unit) = look(&*snapshot, index, bucket, size)? else {
         return Ok(Step::Nothing);
     };
-    let charge = unit.items.iter().map(|item| charge::of_read(item.record.text().len())).sum();
+    let charge = unit.items.iter().map(Item::charge).sum();
     let ticket = commit_on(store, &*snapshot, bucket, unit);
     drop(snapshot);
     ticket.wait()?;
@@ -188,9 +192,9 @@ fn look(
         urgency: size.urgency,
         frees: !policies.newest().rules().is_on(),
     };
-    let (mut items, mut bytes, mut at) = (Vec::new(), 0, from);
-    let is_full = |items: &Vec<Item>, bytes: u64| items.len() >= size.items || bytes >= size.bytes;
-    while !is_full(&items, bytes) {
+    let (mut items, mut bytes, mut charge, mut at) = (Vec::new(), 0, Units::ZERO, from);
+    let mut is_full = size.items == 0;
+    while !is_full {
         let range = keys::feed_between(at, policies.until());
         let rows = snapshot.scan(bucket, &range, Direction::Forward, ROWS)?;
         if rows.is_empty() {
@@ -202,11 +206,18 @@ fn look(
         let numbers: Vec<u64> = rows.iter().map(|row| row.docno).collect();
         let records = record::named(snapshot, bucket, &numbers)?;
         for (row, record) in rows.into_iter().zip(records) {
-            at = row.version;
+            let version = row.version;
             let item = Item::new(row, record)?;
+            charge += item.charge().into();
+            is_full = !items.is_empty() && size.charge_max.is_some_and(|most| charge > most);
+            if is_full {
+                break;
+            }
             bytes += item.weigh(&policies, from)?;
+            at = version;
             items.push(item);
-            if is_full(&items, bytes) {
+            is_full = items.len() >= size.items || bytes >= size.bytes;
+            if is_full {
                 break;
             }
         }
@@ -229,6 +240,11 @@ impl Item {
             return Err(Error::Corrupt("a feed row without item".to_owned()));
         }
         Ok(Item { source: Source::of(&record), record, partition: row.partition() })
+    }
+
+    /// What reading it would cost.
+    fn charge(&self) -> Charge {
+        charge::of_read(self.record.text().len())
     }
 
     fn weigh(&self, policies: &Policies, done: u64) -> Result<u64> {

@@ -119,17 +119,8 @@ impl Means {
         self.most.is_none_or(Units::is_positive)
     }
 
-    /// How many items may be gone through, if none costs less than this.
-    pub(crate) fn items(&self, cheapest: Units) -> usize {
-        match self.most {
-            None => usize::MAX,
-            Some(most) if most.is_positive() => most.holds(cheapest).max(1),
-            Some(_) => 0,
-        }
-    }
-
     /// How much may be spent; without one, as much as it takes.
-    pub(super) fn most(&self) -> Option<Units> {
+    pub(crate) fn most(&self) -> Option<Units> {
         self.most
     }
 

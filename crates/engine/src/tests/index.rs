@@ -84,7 +84,7 @@ impl Server {
 
     /// One unit of a rebuild, of so many items.
     pub(super) fn rebuild(&self, items: usize) -> Moved {
-        let size = Size { items, bytes: 1 << 20, urgency: Urgency::Now };
+        let size = Size { items, bytes: 1 << 20, charge_max: None, urgency: Urgency::Now };
         rebuild::turn(&*self.engine().shared.store, &self.engine().shared.index, size, &Unlimited)
             .unwrap()
     }

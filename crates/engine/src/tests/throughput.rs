@@ -20,8 +20,8 @@ use crate::settings::ThroughputMode;
 pub(super) struct Unlimited;
 
 impl RebuildMeans for Unlimited {
-    fn items(&self, _: Bucket) -> usize {
-        usize::MAX
+    fn most(&self, _: Bucket) -> Option<Units> {
+        None
     }
 
     fn spent(&self, _: Bucket, _: dayfly_model::charge::Charge) {}
@@ -329,6 +329,44 @@ fn a_dropped_container_is_cleared_with_what_is_left_over() {
     let spent = spent(&server).ru() - before;
     let of_purge = GARBAGE_RU * f64::from(u32::try_from(purged(&server)).unwrap());
     assert!((2_000.0..2_300.0).contains(&(spent - of_purge)), "{spent} {of_purge}");
+}
+
+/// A rebuild stops where what it may spend ends, however large the items are: at 400 RU/s there
+/// are 800 at most, for ten items of 700 KB.
+#[test]
+fn a_rebuild_spends_no_more_than_there_is() {
+    let mut server = Server::new(Kind::Memory { slices: 1 });
+    server.make_container(None, &[]);
+    let text = "x".repeat(700_000);
+    for number in 0..30 {
+        server.create(json!({"id": number.to_string(), "pk": "x", "text": text})).unwrap();
+    }
+    switch(&server, ThroughputMode::Enforced);
+    server
+        .try_definition(
+            None,
+            &json!({"includedPaths": [{"path": "/*"}], "excludedPaths": [{"path": "/i/?"}]}),
+            &json!([]),
+        )
+        .unwrap();
+    let left_over = || {
+        let metering = &server.engine().shared.metering;
+        let now_ms = server.engine().shared.store.milliseconds();
+        let purses = metering.purses();
+        lock(&purses[0].1).left_over(now_ms)
+    };
+    let largest = Units::from(dayfly_model::charge::of_read(700_100));
+    let mut before = spent(&server);
+    for _ in 0..40 {
+        server.wall().pass_milliseconds(500);
+        server.turn();
+        let spent_now = spent(&server);
+        // What is left may be overdrawn by the first item alone.
+        assert!(left_over() > -largest, "{:?}", left_over());
+        assert!(spent_now - before <= Units::of(800.0), "{spent_now:?} {before:?}");
+        before = spent_now;
+    }
+    assert!(before > Units::of(2_000.0), "{before:?}");
 }
 
 /// One that had a throughput of its own took it along: nobody is left to be disturbed.

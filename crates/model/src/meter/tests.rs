@@ -80,6 +80,24 @@ fn a_throughput_bucket_has_its_share_and_no_more() {
     assert_eq!(meter.admit(&tariff, second), Ok(()));
 }
 
+/// Whoever has spent a share of what is spent by others, too, is not told to come before there
+/// is something for all.
+#[test]
+fn who_waits_for_a_share_waits_for_the_rest_too() {
+    let mut tariff = tariff(400);
+    tariff.shares[1] = Some(50);
+    let second = Service { bucket: Some(2), ..HIGH };
+    let mut meter = Meter::default();
+    meter.take(&tariff, second, Units::of(200.0));
+    assert_eq!(meter.admit(&tariff, second), Err(Throttled { by_share: true, wait_ms: 5 }));
+    meter.take(&tariff, HIGH, Units::of(1000.0));
+    // 801 at 0.4.
+    assert_eq!(meter.admit(&tariff, second), Err(Throttled { by_share: true, wait_ms: 2003 }));
+    assert_eq!(meter.admit(&tariff, HIGH), Err(Throttled { by_share: false, wait_ms: 2003 }));
+    meter.pass(&tariff, 2003);
+    assert_eq!(meter.admit(&tariff, second), Ok(()));
+}
+
 /// Row B30: (120,000 + 400) / (3,000 − 400) seconds.
 #[test]
 fn a_burst_spends_what_five_minutes_left() {
@@ -124,12 +142,51 @@ struct Ask {
     after_ms: u64,
     hundredths: u32,
     low: bool,
+    bucket: Option<u8>,
+}
+
+impl Ask {
+    fn service(&self) -> Service {
+        Service { bucket: self.bucket, ..if self.low { LOW } else { HIGH } }
+    }
+
+    fn charge(&self) -> Units {
+        Units::of(f64::from(self.hundredths) / 100.0)
+    }
 }
 
 fn asks() -> impl Strategy<Value = Vec<Ask>> {
-    let ask = (0..2000_u64, 100..50_000_u32, any::<bool>());
-    let ask = ask.prop_map(|(after_ms, hundredths, low)| Ask { after_ms, hundredths, low });
+    let buckets = prop::option::of(1..=u8::try_from(BUCKETS).unwrap());
+    let ask = (0..2000_u64, 100..50_000_u32, any::<bool>(), buckets);
+    let ask = ask.prop_map(|(after_ms, hundredths, low, bucket)| Ask {
+        after_ms,
+        hundredths,
+        low,
+        bucket,
+    });
     prop::collection::vec(ask, 1..200)
+}
+
+fn tariffs() -> impl Strategy<Value = Tariff> {
+    let shares = prop::array::uniform5(prop::option::of(1..=100_u8));
+    (400..20_000_u32, any::<bool>(), shares).prop_map(|(rate, burst, shares)| Tariff {
+        burst,
+        shares,
+        ..tariff(rate)
+    })
+}
+
+/// Whether there is less than a unit of something that a request needs.
+fn lacks_a_unit(meter: &Meter, tariff: &Tariff, service: Service) -> bool {
+    let share = tariff.share(service);
+    let of_share = share.map(|(place, share)| share.cap() - meter.shares[place]);
+    let is_low = service.priority == Priority::Low;
+    let kept = if is_low { tariff.rate.cap().0 / 2 } else { 0 };
+    let of_rest = meter.level(tariff) - Units(kept);
+    let of_reserve = BURST.cap() - meter.peak;
+    let bursts = meter.has_reserve(tariff) && !is_low;
+    of_share.is_some_and(|left| left < Units::ONE)
+        || (of_rest < Units::ONE && !(bursts && of_reserve >= Units::ONE))
 }
 
 proptest! {
@@ -144,9 +201,9 @@ proptest! {
         for ask in asks {
             now += ask.after_ms;
             meter.pass(&tariff, ask.after_ms);
-            let service = if ask.low { LOW } else { HIGH };
+            let service = ask.service();
             if meter.admit(&tariff, service).is_ok() {
-                let charge = Units::of(f64::from(ask.hundredths) / 100.0);
+                let charge = ask.charge();
                 meter.take(&tariff, service, charge);
                 admitted.push((now, charge));
             }
@@ -162,19 +219,26 @@ proptest! {
         }
     }
 
-    /// Whoever waits as long as told is admitted, and a millisecond before is not.
+    /// Whoever waits as long as told is admitted, and a millisecond before there is no unit yet
+    /// for it.
     #[test]
-    fn the_time_to_wait_is_true(rate in 400..20_000_u32, asks in asks()) {
-        let (tariff, mut meter) = (tariff(rate), Meter::default());
+    fn the_time_to_wait_is_true(tariff in tariffs(), asks in asks(), rested_ms in 0..400_000_u64) {
+        let mut meter = Meter::rested(&tariff, rested_ms);
         for ask in asks {
             meter.pass(&tariff, ask.after_ms);
-            let service = if ask.low { LOW } else { HIGH };
+            let service = ask.service();
             if let Err(throttled) = meter.admit(&tariff, service) {
-                let mut later = meter.clone();
-                later.pass(&tariff, throttled.wait_ms);
+                let after = |passed_ms: u64| {
+                    let mut later = meter.clone();
+                    later.pass(&tariff, passed_ms);
+                    later
+                };
+                let later = after(throttled.wait_ms);
                 prop_assert_eq!(later.admit(&tariff, service), Ok(()));
+                prop_assert!(!lacks_a_unit(&later, &tariff, service));
+                prop_assert!(lacks_a_unit(&after(throttled.wait_ms - 1), &tariff, service));
             } else {
-                meter.take(&tariff, service, Units::of(f64::from(ask.hundredths) / 100.0));
+                meter.take(&tariff, service, ask.charge());
             }
         }
     }

@@ -363,7 +363,7 @@ impl World {
 
     /// A change of the policy comes a little further. `false`: none is under way.
     fn rebuild(&self) -> bool {
-        let size = Size { items: 5, bytes: 1 << 20, urgency: Urgency::Now };
+        let size = Size { items: 5, bytes: 1 << 20, charge_max: None, urgency: Urgency::Now };
         rebuild::turn(&*self.engine.shared.store, &self.engine.shared.index, size, &Unlimited)
             .unwrap()
             != Moved::Idle
