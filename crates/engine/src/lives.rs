@@ -20,6 +20,7 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use bytes::{Buf, BufMut, Bytes};
 use dayfly_model::Timestamp;
@@ -159,6 +160,16 @@ impl Tallied {
         Ok(hidden)
     }
 
+    /// The same, each second once.
+    pub(crate) fn summed(self) -> Tallied {
+        let mut sums: HashMap<(Class, u64), Count> = HashMap::new();
+        for (place, count) in self.0 {
+            let sum = sums.entry(place).or_default();
+            *sum = sum.plus(count);
+        }
+        Tallied(sums.into_iter().collect())
+    }
+
     /// Counts them all.
     pub(crate) fn write(self, batch: &mut Batch, change: fn(Count) -> Change) {
         for ((class, second), count) in self.0 {
@@ -197,7 +208,7 @@ pub(crate) type GetMany<'a> = &'a dyn Fn(&[&[u8]]) -> Result<Vec<Option<Bytes>>>
 pub(crate) struct Lives<'a> {
     get_many: GetMany<'a>,
     /// What is counted there and not here.
-    hidden: Tallied,
+    hidden: Arc<Tallied>,
     /// The last page that was read of each class and level: sums that follow
     /// each other need mostly the same ones.
     pages: RefCell<[[Option<LifePage>; LEVELS as usize]; 4]>,
@@ -235,12 +246,12 @@ pub(crate) struct Standing {
 
 impl<'a> Lives<'a> {
     pub(crate) fn new(get_many: GetMany<'a>) -> Self {
-        Lives { get_many, hidden: Tallied::default(), pages: RefCell::default() }
+        Lives { get_many, hidden: Arc::default(), pages: RefCell::default() }
     }
 
     /// The same without some items, which are dead whatever their stamps say.
-    pub(crate) fn without(self, hidden: Tallied) -> Self {
-        Lives { hidden, ..self }
+    pub(crate) fn without(self, hidden: impl Into<Arc<Tallied>>) -> Self {
+        Lives { hidden: hidden.into(), ..self }
     }
 
     /// All items of a class, dead or alive.

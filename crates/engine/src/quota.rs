@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! partitions    how much a partition has, as far as somebody had to know
+//! hidden        what is dead with its partition and in the histograms still
 //! ```
 //!
 //! What counts is what is alive when a write is drafted, so an item that expires makes room in
@@ -11,15 +12,23 @@
 //! **A draft reads the life histograms** of all buckets of its container like anything else that
 //! it rests on: if a commit counts there before it, it is drafted again. So writes of a container
 //! that has a quota are judged one after the other.
+//!
+//! **What takes long is not done in the committer**, for whom everybody waits: to count what was
+//! deleted with its partition, or to go through a partition. Most drafts need neither: what would
+//! fit even if all of the histogram were alive does fit. A draft that needs it there is made again
+//! by its caller, who counts once what is then known to all.
 
+mod hidden;
 mod partitions;
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use dayfly_model::{Error, ErrorKind, Result};
 use dayfly_storage::{Bucket, View};
 
+use self::hidden::Hidden;
 pub(crate) use self::partitions::Shift;
 use self::partitions::{Fits, Partitions, Promise};
 use crate::catalog::Container;
@@ -33,6 +42,7 @@ use crate::standing;
 pub(crate) struct Quotas {
     container: Option<u64>,
     partitions: Option<Partitions>,
+    hidden: Hidden,
 }
 
 impl Quotas {
@@ -43,7 +53,8 @@ impl Quotas {
             return None;
         }
         let partitions = partition_quota.map(Partitions::new);
-        Some(Arc::new(Quotas { container: container_quota, partitions }))
+        let hidden = Hidden::default();
+        Some(Arc::new(Quotas { container: container_quota, partitions, hidden }))
     }
 
     /// What limits writes to these partitions of a bucket. To be had before the snapshot that
@@ -62,7 +73,8 @@ impl Quotas {
             }
         }
         let buckets = container.buckets().collect();
-        Quota { quotas: Arc::clone(self), bucket, buckets, promises }
+        let took_long = AtomicBool::new(false);
+        Quota { quotas: Arc::clone(self), bucket, buckets, promises, took_long }
     }
 
     /// All items of a partition are dead since this commit.
@@ -70,6 +82,11 @@ impl Quotas {
         if let Some(partitions) = &self.partitions {
             partitions.moved(bucket, partition, lsn, std::iter::once(Shift::Emptied));
         }
+    }
+
+    /// A commit that is about to be written buries something dead.
+    pub(crate) fn buried(&self, bucket: Bucket, lsn: u64) {
+        self.hidden.uncover(bucket, lsn);
     }
 
     /// A commit may have landed, or not.
@@ -88,27 +105,60 @@ pub(crate) struct Quota {
     buckets: Vec<Bucket>,
     /// What the plan may add to each partition that it writes to.
     promises: HashMap<Partition, Mutex<Promise>>,
+    /// Whether a draft needed to know what takes long to find out.
+    took_long: AtomicBool,
 }
 
 impl Quota {
     /// What the writes of a draft may take.
     pub(crate) fn at<'q>(&'q self, view: &'q View<'q>) -> Result<Allowance<'q>> {
-        let live_in = |bucket| standing::in_view(view, bucket).map(|live| live.bytes);
+        if view.is_waited_for() {
+            self.took_long.store(false, Ordering::Relaxed);
+        }
+        let most_in = |bucket: Bucket| -> Result<u64> {
+            let live = standing::in_view(view, bucket, Arc::default());
+            Ok(live.map_err(storage_failed)?.bytes)
+        };
         let container = match self.quotas.container {
             Some(quota) => {
-                let live = self
-                    .buckets
-                    .iter()
-                    .try_fold(0, |sum, bucket| live_in(*bucket).map(|live| sum + live));
-                Some((quota, live.map_err(storage_failed)?))
+                let most = self.buckets.iter().map(|bucket| most_in(*bucket)).sum::<Result<_>>()?;
+                Some(Room { quota, live: most, is_exact: false })
             }
             None => None,
         };
         let around = match self.quotas.partitions {
-            Some(_) => live_in(self.bucket).map_err(storage_failed)?,
+            Some(_) => most_in(self.bucket)?,
             None => 0,
         };
         Ok(Allowance { quota: self, view, container, around, added: HashMap::new() })
+    }
+
+    /// How much of what the histograms take for alive is dead with its partition; `None`: it
+    /// would have to be counted first, and not here.
+    fn hidden(&self, view: &View<'_>) -> dayfly_storage::Result<Option<u64>> {
+        let mut bytes = 0;
+        for bucket in &self.buckets {
+            let Some(hidden) = self.quotas.hidden.of(view, *bucket)? else { return Ok(None) };
+            let most = standing::in_view(view, *bucket, Arc::default())?.bytes;
+            bytes += most - standing::in_view(view, *bucket, hidden)?.bytes.min(most);
+        }
+        Ok(Some(bytes))
+    }
+
+    /// Whether a draft was given up that everybody waits for, since it would take long.
+    pub(crate) fn takes_long(&self, view: &View<'_>) -> bool {
+        view.is_waited_for() && self.took_long()
+    }
+
+    /// Whether one needed what takes long to find out.
+    pub(crate) fn took_long(&self) -> bool {
+        self.took_long.load(Ordering::Relaxed)
+    }
+
+    /// A draft needs what takes long to find out, and is made elsewhere.
+    fn go_back(&self) -> Error {
+        self.took_long.store(true, Ordering::Relaxed);
+        storage_failed(dayfly_storage::Error::Retry)
     }
 
     /// Whether somebody has to know what becomes of partitions.
@@ -137,13 +187,21 @@ impl Quota {
     }
 }
 
+/// What a container may hold, and what is alive in it.
+#[derive(Clone, Copy)]
+struct Room {
+    quota: u64,
+    live: u64,
+    /// Whether that is not less.
+    is_exact: bool,
+}
+
 /// What is alive as a draft sees it, with what it has decided already.
 pub(crate) struct Allowance<'q> {
     quota: &'q Quota,
     view: &'q View<'q>,
-    /// What a container may hold, and what is alive in it.
-    container: Option<(u64, u64)>,
-    /// What is alive in the bucket.
+    container: Option<Room>,
+    /// No more than this is alive in the bucket.
     around: u64,
     /// By how much each partition has grown.
     added: HashMap<&'q Partition, i64>,
@@ -152,17 +210,24 @@ pub(crate) struct Allowance<'q> {
 impl<'q> Allowance<'q> {
     /// Lets a write to a partition put `after` bytes in the place of `before`, or not.
     pub(crate) fn take(&mut self, partition: &'q Partition, before: u64, after: u64) -> Result<()> {
-        let grows = after > before;
-        let live =
-            self.container.map(|(quota, live)| (quota, (live + after).saturating_sub(before)));
-        if let Some((quota, live)) = live
-            && grows
-            && live > quota
+        let fits = |room: Room| (room.live + after).saturating_sub(before) <= room.quota;
+        if let Some(room) = &mut self.container
+            && after > before
+            && !fits(*room)
         {
-            return Err(full(quota));
+            if !room.is_exact {
+                let hidden = self.quota.hidden(self.view).map_err(storage_failed)?;
+                let hidden = hidden.ok_or_else(|| self.quota.go_back())?;
+                *room = Room { live: room.live.saturating_sub(hidden), is_exact: true, ..*room };
+            }
+            if !fits(*room) {
+                return Err(full(room.quota));
+            }
         }
         self.take_in(partition, before, after)?;
-        self.container = live;
+        if let Some(room) = &mut self.container {
+            room.live = (room.live + after).saturating_sub(before);
+        }
         Ok(())
     }
 
@@ -181,6 +246,7 @@ impl<'q> Allowance<'q> {
                 Fits::Yes => {}
                 Fits::No => return Err(full(quota)),
                 Fits::Perhaps => return Err(storage_failed(dayfly_storage::Error::Retry)),
+                Fits::Unknown => return Err(self.quota.go_back()),
             }
         }
         *added = sum;

@@ -5,13 +5,15 @@
 //! such a figure asks here. A histogram knows of time alone: as long as items wait for the
 //! purge whose partition was deleted, they are counted and left out, one by one.
 
+use std::sync::Arc;
+
 use dayfly_model::ttl::{ContainerTtl, Life, Policy};
 use dayfly_model::{Result, Timestamp};
 use dayfly_storage::tally::Count;
 use dayfly_storage::{Bucket, Direction, Snapshot, View};
 
 use crate::catalog::{Container, ContainerRecord};
-use crate::deleted;
+use crate::deleted::{self, DeletedPartition};
 use crate::head::State;
 use crate::lives::{Class, Lives, Standing, Tallied};
 use crate::reply::storage_failed;
@@ -36,8 +38,16 @@ pub(crate) fn knows_alone(snapshot: &dyn Snapshot, bucket: Bucket) -> bool {
 }
 
 fn hidden_in(snapshot: &dyn Snapshot, bucket: Bucket) -> dayfly_storage::Result<Tallied> {
-    let deleted = deleted::all(snapshot, bucket, &snapshot.head(bucket))?;
-    Tallied::of_deleted(&deleted, &|range, limit| {
+    count_hidden(snapshot, bucket, &deleted::all(snapshot, bucket, &snapshot.head(bucket))?)
+}
+
+/// What waits for the purge with these partitions, which may be much.
+pub(crate) fn count_hidden(
+    snapshot: &dyn Snapshot,
+    bucket: Bucket,
+    deleted: &[DeletedPartition],
+) -> dayfly_storage::Result<Tallied> {
+    Tallied::of_deleted(deleted, &|range, limit| {
         snapshot.scan(bucket, range, Direction::Forward, limit)
     })
 }
@@ -53,13 +63,17 @@ pub(crate) fn of_bucket(
     lives.standing(policy, Timestamp(snapshot.now()))
 }
 
-/// What is alive in a bucket, as a draft sees it. The draft rests on the histogram, and that
+/// What is alive in a bucket, as a draft sees it that knows what is hidden there; of what is
+/// left out of that, it is taken for alive. The draft rests on the histogram, and that
 /// changes with whatever comes or goes; a policy that is another one later shows no more.
-pub(crate) fn in_view(view: &View<'_>, bucket: Bucket) -> dayfly_storage::Result<Count> {
-    let snapshot = view.snapshot();
+pub(crate) fn in_view(
+    view: &View<'_>,
+    bucket: Bucket,
+    hidden: Arc<Tallied>,
+) -> dayfly_storage::Result<Count> {
     let get_many = |keys: &[&[u8]]| view.get_many_in(bucket, keys);
-    let lives = Lives::new(&get_many).without(hidden_in(snapshot, bucket)?);
-    let policy = State::of(&snapshot.head(bucket)).policy;
+    let lives = Lives::new(&get_many).without(hidden);
+    let policy = State::of(&view.snapshot().head(bucket)).policy;
     Ok(lives.standing(policy, Timestamp(view.now()))?.live)
 }
 

@@ -67,7 +67,8 @@ pub trait Plan: Send + 'static {
     fn doubtful(&self) {}
 
     /// Where the plan is drafted again, if it has to be. What is large goes back to
-    /// its caller in any case.
+    /// its caller in any case. A plan that finds out in the committer that it would take long
+    /// refuses there, and says it then.
     fn redraft(&self) -> Redraft {
         Redraft::Here
     }
@@ -239,12 +240,20 @@ pub struct View<'a> {
     bucket: Bucket,
     head: Head,
     reads: RefCell<Reads>,
+    /// Whether it is shown by the committer.
+    is_waited_for: bool,
 }
 
 impl<'a> View<'a> {
     /// The bucket as `snapshot` shows it.
     pub fn new(snapshot: &'a dyn Snapshot, bucket: Bucket) -> Self {
-        View { snapshot, bucket, head: snapshot.head(bucket), reads: RefCell::default() }
+        let (head, reads) = (snapshot.head(bucket), RefCell::default());
+        View { snapshot, bucket, head, reads, is_waited_for: false }
+    }
+
+    /// Whether everybody waits for the draft: then it is no time to read much.
+    pub fn is_waited_for(&self) -> bool {
+        self.is_waited_for
     }
 
     /// The time: in the committer, the time of the commit.
@@ -411,7 +420,8 @@ impl<P: Plan> Job for Drafted<P> {
     }
 
     fn redraft(&mut self, snapshot: &dyn Snapshot, bucket: Bucket) -> bool {
-        match draft(&self.plan, snapshot, bucket) {
+        let view = View { is_waited_for: true, ..View::new(snapshot, bucket) };
+        match draft(&self.plan, view) {
             Ok((basis, write)) => {
                 self.basis = basis;
                 self.draft = Some(write);
@@ -419,7 +429,9 @@ impl<P: Plan> Job for Drafted<P> {
             }
             Err(refusal) => {
                 self.draft = None;
-                self.answer = Some(Err(refusal));
+                if !self.return_plan() {
+                    self.answer = Some(Err(refusal));
+                }
                 false
             }
         }
@@ -453,15 +465,10 @@ impl<P: Plan> Job for Drafted<P> {
     }
 }
 
-fn draft<P: Plan>(
-    plan: &P,
-    snapshot: &dyn Snapshot,
-    bucket: Bucket,
-) -> Result<(Basis, Write<P::Done>), P::Refusal> {
-    let view = View::new(snapshot, bucket);
+fn draft<P: Plan>(plan: &P, view: View<'_>) -> Result<(Basis, Write<P::Done>), P::Refusal> {
     let Draft { valid_before, rows, write } = plan.draft(&view)?;
     let basis = Basis {
-        generation: snapshot.mark().0,
+        generation: view.snapshot.mark().0,
         lsn: view.head.lsn,
         state: view.head.state.clone(),
         valid_before,
@@ -508,7 +515,7 @@ fn hand_in<P: Plan>(
     plan: P,
     returns_left: u32,
 ) -> TicketState<P> {
-    let (basis, write) = match draft(&plan, snapshot, bucket) {
+    let (basis, write) = match draft(&plan, View::new(snapshot, bucket)) {
         Ok(drafted) => drafted,
         Err(refusal) => return TicketState::Ready(Err(refusal)),
     };

@@ -25,7 +25,7 @@ use crate::keys::Partition;
 use crate::operation::{BatchMode, WriteItem};
 use crate::quota::{Allowance, Quota, Quotas, Shift};
 use crate::record::Record;
-use crate::reply::{Origin, Reply, Success};
+use crate::reply::{Origin, Reply, Success, storage_failed};
 use crate::scope::Opened;
 use crate::shared::Shared;
 
@@ -267,6 +267,10 @@ impl Plan for WritePlan {
         let mut sight = sight.map_err(failed)?;
         let allowance = self.quota.as_ref().map(|quota| quota.at(view)).transpose();
         let decisions = self.decide(&mut sight, allowance.map_err(failed)?);
+        if let Some(quota) = self.quota.as_ref().filter(|quota| quota.takes_long(view)) {
+            quota.give_back();
+            return Err(failed(storage_failed(dayfly_storage::Error::Retry)));
+        }
         let made = || decisions.iter().flatten();
         let writes = made().any(Decision::writes);
         let valid_before = made().map(|decision| decision.valid_before).min();
@@ -282,6 +286,7 @@ impl Plan for WritePlan {
             log: sight.log,
             minimal: self.is_minimal(),
             counts: self.quota.as_ref().is_some_and(Quota::counts),
+            quotas: self.around.quotas.as_ref().map(Arc::clone),
             decisions,
         };
         if !writes {
@@ -306,11 +311,14 @@ impl Plan for WritePlan {
     }
 
     /// A patch reads the whole item and may run a query over it: too much for the
-    /// committer, for whom everybody waits. Where others write the item all the time the
-    /// committer does it in the end; then it is bounded by [`WorkBudget`].
+    /// committer, for whom everybody waits. So may a quota, if much has to be counted. Where
+    /// others write the item all the time the committer does it in the end; then it is bounded
+    /// by [`WorkBudget`].
     fn redraft(&self) -> Redraft {
         let is_patch = |wanted: &Wanted| matches!(wanted.act, LocatedAct::Patch(..));
-        if self.wanted.iter().flatten().any(is_patch) { Redraft::AtCaller } else { Redraft::Here }
+        let is_long = self.wanted.iter().flatten().any(is_patch)
+            || self.quota.as_ref().is_some_and(Quota::took_long);
+        if is_long { Redraft::AtCaller } else { Redraft::Here }
     }
 
     /// Tells the purge when the new versions die, and leave the log, and counts the expired items that were
@@ -348,6 +356,8 @@ struct Decided {
     minimal: Vec<bool>,
     /// Whether somebody has to know what it does in partitions.
     counts: bool,
+    /// Who has to know that something dead is buried.
+    quotas: Option<Arc<Quotas>>,
     decisions: Vec<Result<Decision>>,
 }
 
@@ -362,6 +372,12 @@ impl Decided {
         let mut applied = Applied::new(stamp, self.bucket, self.log.is_some(), batch);
         if self.counts {
             applied.count();
+        }
+        let buries = |decision: &Decision| !decision.corpses.is_empty();
+        if let Some(quotas) = &self.quotas
+            && self.decisions.iter().flatten().any(buries)
+        {
+            quotas.buried(self.bucket, stamp.lsn);
         }
         let mut outcomes = Vec::with_capacity(self.decisions.len());
         let mut buried = 0;

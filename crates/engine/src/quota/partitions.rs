@@ -39,7 +39,15 @@ pub(crate) struct Partitions {
 }
 
 /// The room in a partition, for all who write to it.
-type SharedSpace = Arc<Mutex<Space>>;
+type SharedSpace = Arc<PartitionSpace>;
+
+/// The room in a partition, and who finds out how much there is.
+#[derive(Default)]
+struct PartitionSpace {
+    space: Mutex<Space>,
+    /// Whoever has this goes through the items.
+    walking: Mutex<()>,
+}
 
 /// What is known of a partition.
 #[derive(Default)]
@@ -52,6 +60,8 @@ struct Space {
     recent: VecDeque<(u64, Shift)>,
     /// Commits up to this one are not among them any more.
     forgotten: u64,
+    /// How often nobody knew what was committed.
+    doubts: u64,
 }
 
 /// What a commit did in a partition.
@@ -145,9 +155,15 @@ impl Space {
         (self.forgotten <= lsn).then(|| bytes.sum())
     }
 
-    /// What was found in a snapshot.
-    fn found(&mut self, mut held: Held) {
-        if self.held.is_some() || self.forgotten > held.lsn {
+    /// Nobody knows what was committed. What is promised may be written still.
+    fn doubt(&mut self) {
+        let (promised, doubts) = (self.promised, self.doubts + 1);
+        *self = Space { promised, doubts, ..Space::default() };
+    }
+
+    /// What was found in a snapshot, by somebody who knew of so many doubts.
+    fn found(&mut self, mut held: Held, doubts: u64) {
+        if self.held.is_some() || self.forgotten > held.lsn || self.doubts != doubts {
             return;
         }
         let found = held.lsn;
@@ -167,6 +183,8 @@ pub(super) enum Fits {
     No,
     /// There would be, but for what others are about to write.
     Perhaps,
+    /// The items would have to be gone through, and everybody waits for this draft.
+    Unknown,
 }
 
 /// What a draft may add to a partition. It is given back when this is dropped.
@@ -174,6 +192,8 @@ pub(crate) struct Promise {
     room: SharedSpace,
     partition: Partition,
     bytes: u64,
+    /// What it knows of doubts: a snapshot from before the last one is of no use.
+    doubts: u64,
 }
 
 impl Promise {
@@ -186,13 +206,17 @@ impl Promise {
         live: u64,
         view: &View<'_>,
     ) -> Result<Fits> {
-        let Some(more) = to.checked_sub(self.bytes).filter(|more| *more > 0) else {
-            return Ok(Fits::Yes);
-        };
         let seen = view.head().lsn;
         let cuts = State::of(view.head()).policy.cuts(Timestamp(view.now()));
+        let more = to.saturating_sub(self.bytes);
         {
-            let mut room = lock(&self.room);
+            let mut room = lock(&self.room.space);
+            if room.doubts != self.doubts {
+                return Ok(Fits::Perhaps);
+            }
+            if more == 0 {
+                return Ok(Fits::Yes);
+            }
             if room.held.is_none()
                 && let Some(since) = room.since(seen)
                 && live + since + room.promised + more <= bytes_max
@@ -202,12 +226,10 @@ impl Promise {
                 return Ok(Fits::Yes);
             }
         }
-        let is_known = lock(&self.room).held.is_some();
-        if !is_known {
-            let held = hold(view, &self.partition)?;
-            lock(&self.room).found(held);
+        if !self.find_out(view)? {
+            return Ok(Fits::Unknown);
         }
-        let mut room = lock(&self.room);
+        let mut room = lock(&self.room.space);
         let promised = room.promised;
         // A view from so long ago does not hold any more.
         let Some(held) = &mut room.held else { return Ok(Fits::Perhaps) };
@@ -222,12 +244,28 @@ impl Promise {
             Fits::Perhaps
         })
     }
-}
 
-impl Promise {
+    /// Goes through the items, unless somebody did. `false`: somebody has to, and everybody
+    /// waits for this draft.
+    fn find_out(&self, view: &View<'_>) -> Result<bool> {
+        let is_known = || lock(&self.room.space).held.is_some();
+        if is_known() {
+            return Ok(true);
+        }
+        if view.is_waited_for() {
+            return Ok(false);
+        }
+        let _walking = lock(&self.room.walking);
+        if !is_known() {
+            let held = hold(view, &self.partition)?;
+            lock(&self.room.space).found(held, self.doubts);
+        }
+        Ok(true)
+    }
+
     /// What was promised is written, or will not be.
     pub(super) fn give_back(&mut self) {
-        let mut room = lock(&self.room);
+        let mut room = lock(&self.room.space);
         room.promised = room.promised.saturating_sub(std::mem::take(&mut self.bytes));
     }
 }
@@ -273,7 +311,9 @@ impl Partitions {
             rooms.retain(|_, room| Arc::strong_count(room) > 1);
         }
         let room = rooms.entry((bucket, partition.clone())).or_default();
-        Promise { room: Arc::clone(room), partition: partition.clone(), bytes: 0 }
+        let (room, partition) = (Arc::clone(room), partition.clone());
+        let doubts = lock(&room.space).doubts;
+        Promise { room, partition, bytes: 0, doubts }
     }
 
     /// A commit is published that did this in a partition.
@@ -286,12 +326,12 @@ impl Partitions {
     ) {
         let room = lock(&self.rooms).get(&(bucket, partition.clone())).map(Arc::clone);
         if let Some(room) = room {
-            lock(&room).moved(lsn, moved);
+            lock(&room.space).moved(lsn, moved);
         }
     }
 
     /// Nobody knows what was committed.
     pub(super) fn forget(&self) {
-        lock(&self.rooms).clear();
+        lock(&self.rooms).values().for_each(|room| lock(&room.space).doubt());
     }
 }

@@ -35,7 +35,7 @@ fn stepped(default: Option<i64>) -> Server {
     server
 }
 
-fn poll(ticket: &mut Ticket) -> Option<Reply> {
+pub(super) fn poll(ticket: &mut Ticket) -> Option<Reply> {
     match ticket.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(reply) => Some(reply),
         Poll::Pending => None,

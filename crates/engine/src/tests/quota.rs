@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use dayfly_model::ErrorKind;
 use serde_json::json;
 
+use super::patches::poll;
 use super::random::Random;
-use super::server::{Kind, Server, Setup, at, partition_key, write};
+use super::server::{Kind, Server, Setup, at, creation, partition_key, write};
 use crate::operation::{Act, Operation};
 
 /// How many threads write, and how many items each of them tries.
@@ -130,6 +131,106 @@ fn many_writers_fill_a_partition_to_the_byte() {
             assert_eq!(server.listed() as u64, 30 + expected);
         }
     }
+}
+
+/// A server with a quota that keeps all commits at once and counts what is read, with so many
+/// items of a partition that was deleted and not purged.
+fn with_hidden(items: u64, container_quota: Option<u64>, partition_quota: Option<u64>) -> Server {
+    let kind = Kind::Watched { slices: 1 };
+    let mut server = Server::with(Setup { container_quota, partition_quota, ..Setup::of(kind) });
+    server.make_container(None, &[]);
+    for number in 0..items {
+        let mut item = item(0, number);
+        item["pk"] = "h".into();
+        server.create(item).unwrap();
+    }
+    let partition_key = Some(partition_key("h"));
+    server.run(Operation::DeletePartition { at: at(), partition_key }).unwrap();
+    server
+}
+
+/// How many rows scans return while something is done.
+fn rows_read(server: &Server, what: impl FnOnce()) -> usize {
+    let before = server.watched().rows_read();
+    what();
+    server.watched().rows_read() - before
+}
+
+/// A million items that were deleted with their partition and are not removed yet cost a write
+/// nothing: what fits if all of them are alive fits. Where it would not, they are counted once.
+#[test]
+fn what_was_deleted_with_its_partition_is_not_counted_for_each_write() {
+    const HIDDEN: u64 = 500;
+    let create = |server: &Server, number: u64| server.create(item(1, number)).map(drop);
+    for (container, partition) in [(Some(1 << 30), None), (None, Some(1 << 30))] {
+        let server = with_hidden(HIDDEN, container, partition);
+        let read =
+            rows_read(&server, || (0..10).for_each(|number| create(&server, number).unwrap()));
+        assert!(read < 50, "{read}");
+    }
+    let server = with_hidden(HIDDEN, Some((HIDDEN + ROOM) * ITEM_BYTES), None);
+    (0..ROOM).for_each(|number| create(&server, number).unwrap());
+    let first = rows_read(&server, || create(&server, ROOM).unwrap());
+    assert!((500..600).contains(&first), "{first}");
+    let others = rows_read(&server, || {
+        (ROOM + 1..HIDDEN + ROOM).for_each(|number| create(&server, number).unwrap());
+        assert_eq!(create(&server, HIDDEN + ROOM), Err(ErrorKind::QuotaReached));
+    });
+    assert!(others < 3 * 500, "{others}");
+}
+
+/// A write that takes the place of what was deleted with its partition makes it no larger, and
+/// what is counted of that follows: in the end the container is full to the byte.
+#[test]
+fn what_takes_the_place_of_what_is_hidden_is_counted() {
+    const HIDDEN: u64 = 40;
+    let server = with_hidden(HIDDEN, Some(2 * HIDDEN * ITEM_BYTES), None);
+    let create = |pk: &str, number: u64| {
+        let mut item = item(0, number);
+        item["pk"] = pk.into();
+        server.create(item).map(drop)
+    };
+    // From the next one on it is not enough to take all that was deleted for alive.
+    (0..HIDDEN).for_each(|number| create("x", number).unwrap());
+    for number in 0..HIDDEN {
+        // Every second one is in the place of one that was deleted.
+        create(if number % 2 == 0 { "h" } else { "y" }, number).unwrap();
+    }
+    for pk in ["h", "y"] {
+        assert_eq!(create(pk, HIDDEN + 1), Err(ErrorKind::QuotaReached));
+    }
+    assert_eq!(server.listed() as u64, 2 * HIDDEN);
+    server.purge();
+    assert_eq!(create("x", HIDDEN + 1), Err(ErrorKind::QuotaReached));
+}
+
+/// What has to be counted is not counted by the committer: a draft that finds out there that it
+/// needs it goes back to its caller.
+#[test]
+fn the_committer_counts_nothing() {
+    let kind = Kind::Memory { slices: 1 };
+    let container_quota = Some(5 * ITEM_BYTES / 2);
+    let mut server = Server::with(Setup { stepped: true, container_quota, ..Setup::of(kind) });
+    server.make_container(None, &[]);
+    let next = |server: &Server| {
+        server.begin();
+        server.publish();
+    };
+    let mut hidden = item(0, 0);
+    hidden["pk"] = "h".into();
+    let partition_key = Some(partition_key("h"));
+    for operation in [creation(&hidden), Operation::DeletePartition { at: at(), partition_key }] {
+        let mut ticket = server.hand_in(operation);
+        next(&server);
+        poll(&mut ticket).unwrap().outcome.unwrap();
+    }
+    // Each fits if what was deleted is taken for alive, but not both.
+    let [mut first, mut second] = [1, 2].map(|number| server.hand_in(creation(&item(1, number))));
+    next(&server);
+    poll(&mut first).unwrap().outcome.unwrap();
+    assert!(poll(&mut second).is_none());
+    next(&server);
+    poll(&mut second).unwrap().outcome.unwrap();
 }
 
 /// What an item of this text takes, while the time has four digits.
