@@ -6,6 +6,7 @@
 //! definition a bucket has; an install that a crash cut off is finished when
 //! the store is opened again.
 
+use dayfly_model::charge::Charge;
 use dayfly_model::container::{self, ContainerDefinition};
 use dayfly_model::rid::DatabaseRid;
 use dayfly_model::throughput::Throughput;
@@ -26,7 +27,7 @@ use crate::index::Index;
 use crate::install::Install;
 use crate::offers::{self, Offer};
 use crate::operation::{Condition, ContainerScope, ContainerWishes, Page, Replacement, Showing};
-use crate::reply::{CHARGE_CHANGE_RU, CHARGE_LOOK_RU, Reply, Success, Usage, feed, storage_failed};
+use crate::reply::{Reply, Success, Usage, feed, storage_failed};
 use crate::scope::{Opened, check_intended};
 use crate::shared::Shared;
 use crate::{encryption_keys, history, keys, pages, splits, standing, statistics};
@@ -147,7 +148,7 @@ fn committed(
 ) -> Reply {
     let (container, now) = (Container::new(database, record), Timestamp(stamp.ts));
     let success = success(&container, status, container.to_json(now, showing));
-    Reply::ok(success, now, CHARGE_CHANGE_RU).at(container.owner)
+    Reply::ok(success, now, Charge::CHANGE).at(container.owner)
 }
 
 fn success(container: &Container, status: u16, body: Value) -> Success {
@@ -162,7 +163,7 @@ pub(crate) fn read(
     shared: &Shared,
 ) -> Reply {
     match look(opened, condition, wishes, shared) {
-        Ok(success) => Reply::ok(success, opened.now(), CHARGE_LOOK_RU),
+        Ok(success) => Reply::ok(success, opened.now(), Charge::LOOK),
         Err(error) => opened.failed(error),
     }
     .at(opened.owner())
@@ -477,7 +478,7 @@ pub(crate) fn delete(clerk: &Clerk<'_>, at: &ContainerScope, condition: &Conditi
                 for row in gone {
                     batch.delete(row);
                 }
-                Reply::ok(Success::new(204, ""), Timestamp(stamp.ts), CHARGE_CHANGE_RU)
+                Reply::ok(Success::new(204, ""), Timestamp(stamp.ts), Charge::CHANGE)
             }))
         }));
         clerk.end(reply.outcome.is_ok() && clerk.close_buckets(&buckets));

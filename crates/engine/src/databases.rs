@@ -1,5 +1,6 @@
 //! Databases: create, read, list, delete.
 
+use dayfly_model::charge::Charge;
 use dayfly_model::rid::DatabaseRid;
 use dayfly_model::throughput::Throughput;
 use dayfly_model::{Error, ErrorKind, Result, Timestamp, id};
@@ -11,7 +12,7 @@ use crate::clerk::{CatalogPlan, Clerk};
 use crate::condition::{check_match, taken};
 use crate::offers::{self, Offer};
 use crate::operation::{Condition, Page};
-use crate::reply::{CHARGE_CHANGE_RU, CHARGE_LOOK_RU, Reply, Success, feed, storage_failed};
+use crate::reply::{Reply, Success, feed, storage_failed};
 use crate::{encryption_keys, keys, pages, version};
 
 /// How many containers one delete of a database looks at.
@@ -47,7 +48,7 @@ pub(crate) fn create(clerk: &Clerk<'_>, id: &str, throughput: Option<Throughput>
                 Offer::new(numbers.offer, throughput, rid, link, stamp).put(batch);
             }
             numbers.write(batch);
-            shown(&database, 201, Timestamp(stamp.ts), CHARGE_CHANGE_RU)
+            shown(&database, 201, Timestamp(stamp.ts), Charge::CHANGE)
         }))
     }))
 }
@@ -80,17 +81,17 @@ fn next_number(view: &View<'_>, last: u32, id: &str) -> Result<u32> {
 pub(crate) fn read(snapshot: &dyn Snapshot, segment: &str, condition: &Condition) -> Result<Reply> {
     let found =
         catalog::find_database(snapshot, segment)?.ok_or_else(|| not_found(ErrorKind::NotFound))?;
-    let mut reply = shown(&found.value, 200, catalog::now(snapshot), CHARGE_LOOK_RU);
+    let mut reply = shown(&found.value, 200, catalog::now(snapshot), Charge::LOOK);
     if let Ok(success) = &mut reply.outcome {
         success.unless_known(condition);
     }
     Ok(reply)
 }
 
-fn shown(database: &Database, status: u16, now: Timestamp, charge_ru: f64) -> Reply {
+fn shown(database: &Database, status: u16, now: Timestamp, charge: Charge) -> Reply {
     let body = database.to_json().to_string();
     let success = Success { etag: Some(database.etag()), ..Success::new(status, body) };
-    Reply::ok(success, now, charge_ru)
+    Reply::ok(success, now, charge)
 }
 
 /// Shows the databases of the account.
@@ -145,7 +146,7 @@ pub(crate) fn delete(clerk: &Clerk<'_>, segment: &str, condition: Condition) -> 
             }
             batch.delete(keys::database(&database.id));
             batch.delete(keys::database_name(database.number));
-            Reply::ok(Success::new(204, ""), Timestamp(stamp.ts), CHARGE_CHANGE_RU)
+            Reply::ok(Success::new(204, ""), Timestamp(stamp.ts), Charge::CHANGE)
         }))
     }));
     let refusals = [ErrorKind::NotFound, ErrorKind::PreconditionFailed];

@@ -2,6 +2,7 @@
 //! its containers, and go with it. To the server they are what clients wrapped: it keeps
 //! and shows them.
 
+use dayfly_model::charge::Charge;
 use dayfly_model::rid::EncryptionKeyRid;
 use dayfly_model::{Error, ErrorKind, Result, Timestamp, encryption_key};
 use dayfly_storage::{Batch, Draft, Snapshot, Stamp, View};
@@ -12,7 +13,7 @@ use crate::catalog::{self, Addressed, CatalogView, Database, Numbers, not_found}
 use crate::clerk::{CatalogPlan, Clerk};
 use crate::condition::{check_match, taken};
 use crate::operation::{Condition, Page};
-use crate::reply::{CHARGE_CHANGE_RU, CHARGE_LOOK_RU, Reply, Success, feed, storage_failed};
+use crate::reply::{Reply, Success, feed, storage_failed};
 use crate::{keys, pages, version};
 
 /// How many keys a database can have.
@@ -79,7 +80,7 @@ pub(crate) fn create(clerk: &Clerk<'_>, database: &str, body: &[u8]) -> Reply {
         let key = EncryptionKey { database, number, id, content, ts: 0, version: 0, opened: 0 };
         Ok(Draft::new(move |stamp: Stamp, batch: &mut Batch| {
             numbers.write(batch);
-            shown(&owner, &key.put(stamp, batch), 201, Timestamp(stamp.ts), CHARGE_CHANGE_RU)
+            shown(&owner, &key.put(stamp, batch), 201, Timestamp(stamp.ts), Charge::CHANGE)
         }))
     }))
 }
@@ -118,7 +119,7 @@ pub(crate) fn replace(
         check_match(&condition, &old.etag())?;
         let (owner, key) = (owner.value, EncryptionKey { content, ..old });
         Ok(Draft::new(move |stamp: Stamp, batch: &mut Batch| {
-            shown(&owner, &key.put(stamp, batch), 200, Timestamp(stamp.ts), CHARGE_CHANGE_RU)
+            shown(&owner, &key.put(stamp, batch), 200, Timestamp(stamp.ts), Charge::CHANGE)
         }))
     }))
 }
@@ -132,7 +133,7 @@ pub(crate) fn read(
 ) -> Result<Reply> {
     let owner = catalog::open_database(snapshot, database)?;
     let key = find(snapshot, &owner, segment)?;
-    let mut reply = shown(&owner.value, &key, 200, catalog::now(snapshot), CHARGE_LOOK_RU);
+    let mut reply = shown(&owner.value, &key, 200, catalog::now(snapshot), Charge::LOOK);
     if let Ok(success) = &mut reply.outcome {
         success.unless_known(condition);
     }
@@ -173,11 +174,11 @@ fn shown(
     key: &EncryptionKey,
     status: u16,
     now: Timestamp,
-    charge_ru: f64,
+    charge: Charge,
 ) -> Reply {
     let body = key.to_json(owner).to_string();
     let success = Success { etag: Some(key.etag()), ..Success::new(status, body) };
-    Reply::ok(success, now, charge_ru).at(owner.place())
+    Reply::ok(success, now, charge).at(owner.place())
 }
 
 /// Shows the keys of a database, in the order in which they were made.

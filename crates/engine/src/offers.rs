@@ -1,6 +1,7 @@
 //! Offers: how much throughput a database or container was given. Recorded, changed and
 //! shown; enforcing them is another matter.
 
+use dayfly_model::charge::Charge;
 use dayfly_model::rid::{ContainerRid, DatabaseRid, OfferRid};
 use dayfly_model::throughput::{Floor, Throughput};
 use dayfly_model::{Error, ErrorKind, Result, Timestamp};
@@ -12,7 +13,7 @@ use crate::catalog::{self, CatalogView, ContainerRecord, not_found};
 use crate::clerk::{CatalogPlan, Clerk};
 use crate::condition::check_match;
 use crate::operation::{OfferReplacement, Page};
-use crate::reply::{CHARGE_CHANGE_RU, CHARGE_LOOK_RU, Reply, Success, feed, storage_failed};
+use crate::reply::{Reply, Success, feed, storage_failed};
 use crate::settings::EngineSettings;
 use crate::{keys, pages, splits, standing, version};
 
@@ -185,17 +186,17 @@ fn find<V: CatalogView + ?Sized>(view: &V, rid: &str) -> Result<Offer> {
 pub(crate) fn read(snapshot: &dyn Snapshot, rid: &str) -> Result<Reply> {
     let offer = find(snapshot, rid)?;
     let load = load_of(snapshot, &offer.resource_rid)?;
-    Ok(shown(&offer, load, catalog::now(snapshot), CHARGE_LOOK_RU))
+    Ok(shown(&offer, load, catalog::now(snapshot), Charge::LOOK))
 }
 
-fn shown(offer: &Offer, load: OfferLoad, now: Timestamp, charge_ru: f64) -> Reply {
+fn shown(offer: &Offer, load: OfferLoad, now: Timestamp, charge: Charge) -> Reply {
     let throughput = Throughput::of_content(&offer.content);
     let success = Success {
         etag: Some(offer.etag()),
         throughput_min: throughput.map(|throughput| throughput.least(offer.floor(load))),
         ..Success::new(200, offer.to_json().to_string())
     };
-    Reply::ok(success, now, charge_ru)
+    Reply::ok(success, now, charge)
 }
 
 /// Changes the throughput of a database or container. It counts at once, with the ranges
@@ -225,7 +226,7 @@ pub(crate) fn replace(clerk: &Clerk<'_>, replacement: OfferReplacement) -> Reply
             }
             offer.change(new, ever, stamp);
             offer.put(batch);
-            shown(&offer, load, Timestamp(stamp.ts), CHARGE_CHANGE_RU)
+            shown(&offer, load, Timestamp(stamp.ts), Charge::CHANGE)
         }))
     });
     splits::around(clerk, &rid, || clerk.commit(plan))

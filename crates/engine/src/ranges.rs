@@ -1,12 +1,13 @@
 //! The partition key ranges of a container, as clients see them.
 
+use dayfly_model::charge::Charge;
 use dayfly_model::epk::Epk;
 use dayfly_model::rid::RangeRid;
 use serde_json::{Value, json};
 
 use crate::catalog::Container;
 use crate::condition::names;
-use crate::reply::{CHARGE_LOOK_RU, Reply, Success, feed};
+use crate::reply::{Reply, Success, feed};
 use crate::scope::Opened;
 use crate::version;
 
@@ -18,7 +19,7 @@ pub(crate) fn list(opened: &Opened, known: Option<&str>) -> Reply {
     if known.is_some_and(|known| known.trim() != "*" && names(known, &etag)) {
         let success =
             Success { status: 304, etag: Some(etag), item_count: Some(0), ..Success::default() };
-        return Reply::ok(success, opened.now(), CHARGE_LOOK_RU).at(container.place(None, None));
+        return Reply::ok(success, opened.now(), Charge::LOOK).at(container.place(None, None));
     }
     let ranges = ranges_json(opened, &etag);
     let mut reply = feed(&container.rid_text, "PartitionKeyRanges", ranges, None, opened.now());

@@ -200,11 +200,6 @@ impl Success {
     }
 }
 
-/// What a change of the catalog costs.
-pub(crate) const CHARGE_CHANGE_RU: f64 = 4.95;
-/// What a look into the catalog costs.
-pub(crate) const CHARGE_LOOK_RU: f64 = 2.0;
-
 impl Reply {
     /// A success at `now`.
     pub(crate) fn ok(success: Success, now: Timestamp, charge: impl Into<Charge>) -> Self {
@@ -213,7 +208,7 @@ impl Reply {
 
     /// A failure at `now`.
     pub(crate) fn failed(error: Error, now: Timestamp) -> Self {
-        Reply { outcome: Err(error), now: Some(now), charge: Charge::MISS, place: None }
+        Reply { outcome: Err(error), now: Some(now), charge: Charge::FAILURE, place: None }
     }
 
     /// The same, with the place it happened.
@@ -253,7 +248,7 @@ pub(crate) fn feed(
         item_count: Some(count),
         ..Success::new(200, Value::Object(body).to_string())
     };
-    Reply::ok(success, now, CHARGE_LOOK_RU)
+    Reply::ok(success, now, Charge::LOOK)
 }
 
 /// The answer to whoever still waits when the server ends.

@@ -24,6 +24,9 @@
 //! | query     | 2 + 0.3 of reading the items it is paid by + 0.25  |
 //! |           | for each KB of its rows; a model of ours           |
 //! | batch     | its operations                                     |
+//! | failure   | what a miss does; what is refused unseen, nothing  |
+//! | look      | 2, at databases, containers, offers, ranges        |
+//! | change    | 4.95, of databases, containers, offers, keys       |
 //!
 //! Between rows the charge is linear, below the first it is the first, above
 //! the last it goes on as before. Each look into the table, and each sum, has two
@@ -118,6 +121,12 @@ impl Charge {
     pub const NOTHING: Charge = Charge::flat(0);
     /// A read that finds nothing, or a condition that is not met.
     pub const MISS: Charge = Charge::flat(100);
+    /// Whatever else fails in a container, or for want of one.
+    pub const FAILURE: Charge = Charge::MISS;
+    /// A look at what is no item.
+    pub const LOOK: Charge = Charge::flat(200);
+    /// A change of what is no item.
+    pub const CHANGE: Charge = Charge::flat(495);
 
     const fn flat(hundredths: u64) -> Charge {
         let nothing = Amount { items: 0, bytes: 0, hundredths: 0 };

@@ -2,13 +2,14 @@
 //!
 //! Where an offer is enforced, what users leave over of it: the purge, deletes of whole
 //! partitions, rebuilds of indexes and the clearing of deleted containers live on the overflow of
-//! its meters, which is lost to users whatever becomes of it. So no answer to a user depends on them, nor does the time
-//! that it takes until the next one is admitted. Where nothing is enforced, the pacer alone
+//! its meters, which is lost to users whatever becomes of it. So no answer to a user depends on
+//! them, nor does the time that it takes until the next one is admitted. Where nothing is enforced, the pacer alone
 //! says how fast they go; where it is, both do. A disk that is nearly full, and an operator
 //! who waits, do not ask.
 //!
-//! What there is of all this for one offer takes turns, a unit each, in that order. Deletes of
-//! partitions get a tenth of the rate; while they wait for it, what has expired goes on. A
+//! What there is of all this for one offer takes turns, a unit each: first come, first served,
+//! and whoever was served comes last. None of it goes before another by what it is, so none can
+//! keep another waiting for more than a unit of each. Deletes of partitions get a tenth of the rate; while they wait for it, what has expired goes on. A
 //! deleted container lives on what its database shares, if it had part in that: its own offer
 //! is gone with it, and nobody is there to be disturbed.
 //!

@@ -1,6 +1,7 @@
 //! Queries of resources that are not items: they are few, so all are looked at
 //! for each page.
 
+use dayfly_model::charge::Charge;
 use dayfly_model::{ErrorKind, Result};
 use dayfly_sql::run::{Added, Limits, Page, Program, Steps};
 use dayfly_sql::{Computed, Request};
@@ -10,7 +11,7 @@ use super::item::Resource;
 use super::token::{Position, Seals, Token, Tried};
 use super::{PAGE_BYTES_MAX, alone};
 use crate::operation::{Feed, QueryFeed};
-use crate::reply::{CHARGE_LOOK_RU, Reply, Success};
+use crate::reply::{Reply, Success};
 use crate::shared::Shared;
 use crate::{catalog, containers, databases, encryption_keys, offers, pages, ranges};
 
@@ -53,7 +54,7 @@ pub(crate) fn feed(shared: &Shared, asked: &QueryFeed, steps: &Steps<'_>) -> Rep
         ]
         .concat();
         let success = Success { continuation, item_count: Some(count), ..Success::new(200, body) };
-        Ok(Reply { place, ..Reply::ok(success, catalog::now(snapshot), CHARGE_LOOK_RU) })
+        Ok(Reply { place, ..Reply::ok(success, catalog::now(snapshot), Charge::LOOK) })
     })
 }
 

@@ -1,12 +1,13 @@
 //! Plans, for clients that ask each range of a container by themselves.
 
+use dayfly_model::charge::Charge;
 use dayfly_model::{Error, Result};
 use dayfly_sql::plan::{Feature, Info, Plan};
 use dayfly_sql::run::Program;
 use dayfly_sql::{Request, SyntaxError};
 
 use crate::operation::PlanQuery;
-use crate::reply::{CHARGE_LOOK_RU, Reply, Success};
+use crate::reply::{Reply, Success};
 use crate::scope::Opened;
 
 /// Says how a client carries out a query.
@@ -23,7 +24,7 @@ pub(crate) fn plan(opened: &Opened, asked: &PlanQuery) -> Result<Reply> {
     .map_err(SyntaxError::into_error)?;
     check_ranges(opened, &request, &plan)?;
     let success = Success::new(200, plan.to_json().to_string());
-    Ok(Reply::ok(success, opened.now(), CHARGE_LOOK_RU).at(opened.container.place(None, None)))
+    Ok(Reply::ok(success, opened.now(), Charge::LOOK).at(opened.container.place(None, None)))
 }
 
 /// Refuses a plan whose ranges cannot be merged: a subquery after FROM that groups or

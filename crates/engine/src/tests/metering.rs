@@ -10,6 +10,7 @@ use serde_json::json;
 use super::server::{Kind, Server, at, creation, partition_key};
 use crate::keys::CATALOG;
 use crate::locks::lock;
+use crate::metering::{Chore, Purse};
 use crate::operation::{
     Condition, ContainerScope, Division, ItemAddress, Operation, Part, Showing, WriteItem,
 };
@@ -165,6 +166,44 @@ fn create_expired(server: &Server, number: u32) {
     let Operation::WriteItem(write) = creation(&item) else { unreachable!() };
     let at = ContainerScope { container: "small".to_owned(), ..at() };
     server.ask(Operation::WriteItem(WriteItem { at, ..write }));
+}
+
+/// First come, first served; whoever was served, or does not ask for a while, comes last.
+#[test]
+fn what_the_background_does_takes_turns_in_the_order_in_which_it_came() {
+    let server = server();
+    miss(&server);
+    let purse = server.engine().shared.metering.purses().remove(0).1;
+    let mut purse = lock(&purse);
+    let mut now_ms = server.engine().shared.store.milliseconds() + 2_000;
+    let has_turn = |purse: &mut Purse, now_ms: u64, chore: Chore| {
+        let has_turn = purse.ask(now_ms, chore).is_positive();
+        if has_turn {
+            purse.leave(chore);
+            purse.spend(now_ms, Units::ONE, true, false);
+        }
+        has_turn
+    };
+    // Clearing came first.
+    assert!(purse.ask(now_ms, Chore::Clear).is_positive());
+    assert!(!has_turn(&mut purse, now_ms, Chore::Purge));
+    assert!(!has_turn(&mut purse, now_ms, Chore::Rebuild));
+    assert!(has_turn(&mut purse, now_ms, Chore::Clear));
+    for _ in 0..3 {
+        for (next, others) in [
+            (Chore::Purge, [Chore::Clear, Chore::Rebuild]),
+            (Chore::Rebuild, [Chore::Purge, Chore::Clear]),
+            (Chore::Clear, [Chore::Rebuild, Chore::Purge]),
+        ] {
+            assert!(others.into_iter().all(|other| !has_turn(&mut purse, now_ms, other)));
+            assert!(has_turn(&mut purse, now_ms, next), "{next:?}");
+        }
+    }
+    // The purge has not asked for five seconds, so it is behind the others.
+    now_ms += 4_000;
+    assert!(!has_turn(&mut purse, now_ms, Chore::Rebuild));
+    now_ms += 2_000;
+    assert!(has_turn(&mut purse, now_ms, Chore::Rebuild));
 }
 
 /// Whoever has an older snapshot than others does not turn the meters back to the ranges of
