@@ -3,9 +3,13 @@
 //! Clients believe an answer, a refusal too, only if it says where the order of commits
 //! stands; what is about no container stands at the first commit. They have one replica,
 //! in one region, and what it has committed all have.
+//!
+//! Who reads in a session believes a refusal only by the session token of its container. One
+//! that has none says that nobody else would answer otherwise, and is believed at once; so
+//! does the news that a container is another by now, whose token the client does not know.
 
 use dayfly_engine::reply::{Pieces, Reply};
-use dayfly_model::Timestamp;
+use dayfly_model::{ErrorKind, Timestamp};
 
 use super::token::Writer;
 use super::{Sender, frame};
@@ -42,13 +46,19 @@ impl Fixed {
 /// Turns a reply into a frame.
 pub(super) fn respond(reply: Reply, sent: ReturnTo<'_>, fixed: &Fixed) -> Framed {
     let is_in_container = reply.place.is_some();
-    let mut out = TokenOut { writer: frame::begin(0, sent.sender.activity), lsn: None };
+    let refused = reply.outcome.as_ref().err().map(|error| error.kind);
+    let mut out =
+        TokenOut { writer: frame::begin(0, sent.sender.activity), lsn: None, has_session: false };
     let payload_present = out.writer.0.len() + 3;
     out.writer.byte(0x0000, 0);
     out.writer.ulong(0x0035, sent.sender.transport_id);
     let (status, body) = told::tell(reply, sent.exchange, &mut out);
     let body = if sent.only_head { Pieces::default() } else { body };
+    let is_final = refused == Some(ErrorKind::NameCacheStale) || !out.has_session;
     let (lsn, mut writer) = (out.lsn.unwrap_or(1).max(1), out.writer);
+    if refused.is_some() && is_final {
+        writer.byte(0x001B, 1);
+    }
     for id in [0x0013, 0x003A, 0x0029, 0x001A, 0x003B] {
         writer.longlong(id, lsn);
     }
@@ -79,6 +89,7 @@ struct TokenOut {
     writer: Writer,
     /// The last commit that the answer knows.
     lsn: Option<u64>,
+    has_session: bool,
 }
 
 impl Out for TokenOut {
@@ -94,6 +105,7 @@ impl Out for TokenOut {
                 // The range stands in a token of its own.
                 let start = token.iter().position(|byte| *byte == b':').map_or(0, |at| at + 1);
                 writer.text(0x003E, token.get(start..).unwrap_or_default());
+                self.has_session = true;
             }
             (figure, told) => {
                 if let Some(id) = id(figure) {

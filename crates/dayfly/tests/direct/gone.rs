@@ -35,16 +35,18 @@ fn a_container_that_is_gone_or_another_is_gone() {
     let mut channel = Channel::open(&server);
     assert_eq!(send(&server, "DELETE", "/dbs/d/colls/c", "").status, 204);
     for ask in operations(&old) {
-        channel.ask(&ask).fails(410, 1000);
+        channel.ask(&ask).fails(410, 1000).is_final();
         // By names alone it is what REST says.
         let unchecked = channel.ask(&ask.without(0x0035));
         assert_eq!(unchecked.status, 404, "{unchecked:?}");
+        unchecked.is_final();
     }
 
     let new = Place::make(&server, "d", "c");
     assert_ne!(new.rid, old.rid);
     for ask in operations(&old) {
-        channel.ask(&ask).fails(410, 1000);
+        // The token of the new one says nothing to who knows the old one.
+        channel.ask(&ask).fails(410, 1000).is_final();
     }
     // Nothing of that was done.
     let all = channel.ask(&new.query("SELECT * FROM c").range("0"));
@@ -70,8 +72,43 @@ fn a_container_that_is_gone_is_not_found_by_its_id() {
         Ask::by_rid(ITEM, QUERY, &old.rid).range("0").body(r#"{"query":"SELECT * FROM c"}"#),
         Ask::by_rid(ITEM, CREATE, &old.rid).key("x").body(r#"{"id":"a","pk":"x"}"#),
     ] {
-        assert_eq!(channel.ask(&ask).status, 404, "{ask:?}");
+        let missing = channel.ask(&ask);
+        assert_eq!(missing.status, 404, "{ask:?}");
+        missing.is_final();
     }
+}
+
+/// Who reads in a session believes a refusal by its session token, and asks again for many
+/// seconds when there is none, unless it is told that this is useless.
+#[test]
+fn what_has_no_session_token_is_final_and_nothing_else() {
+    let server = Server::start(&[]);
+    let place = Place::make_wide(&server, "d", "c");
+    let mut channel = Channel::open(&server);
+    for ask in [
+        Ask { operation: 0x7777, ..place.item(READ, "a", "x") },
+        place.feed(READ_FEED).range("77"),
+        place.query("SELECT").without(0x0013),
+        place.write(CREATE, "x", &" ".repeat(5_000_000)),
+        Ask::database(READ, Some("nobody")),
+    ] {
+        let refused = channel.ask(&ask);
+        assert!(refused.status >= 400 && refused.tokens.get(0x003E).is_none(), "{refused:?}");
+        refused.is_final();
+    }
+    for ask in [
+        place.item(READ, "a", "x"),
+        place.item(DELETE, "a", "x"),
+        place.write(CREATE, "x", "{"),
+        place.query("SELECT").key("x"),
+        place.item(READ, "a", "x").with(0x0005, text("0:1#1000")),
+    ] {
+        let refused = channel.ask(&ask);
+        assert!(refused.status >= 400 && refused.tokens.get(0x003E).is_some(), "{refused:?}");
+        assert!(refused.tokens.get(0x001B).is_none(), "{refused:?}");
+    }
+    let read = channel.ask(&place.feed(READ_FEED).range("0"));
+    assert!(read.is(200).tokens.get(0x001B).is_none(), "{read:?}");
 }
 
 #[test]

@@ -31,6 +31,7 @@ fn a_wrong_signature_is_refused_and_nothing_else() {
     ] {
         let refused = channel.ask(&wrong);
         assert_eq!(refused.status, 401, "{wrong:?} {refused:?}");
+        refused.is_final();
         assert!(refused.json()["message"].is_string());
         channel.ask(&read).is(200);
     }
@@ -51,7 +52,7 @@ fn an_old_date_is_refused() {
     let mut channel = Channel::open(&server);
     let dated = |seconds: u64| Value::SmallString(date(seconds));
     let old = place.feed(READ_FEED).range("0").with(0x0003, dated(16 * 60));
-    channel.ask(&old).fails(403, 0);
+    channel.ask(&old).fails(403, 0).is_final();
     // A retry carries the date of the first attempt.
     channel.ask(&place.feed(READ_FEED).range("0").with(0x0003, dated(60))).is(200);
     // And what was seen once is as good again.

@@ -428,6 +428,12 @@ impl Reply {
         assert!(self.tokens.get(0x0015).is_some(), "no charge: {self:?}");
     }
 
+    /// Clients are told not to ask anybody else, and believe it without a session token.
+    #[track_caller]
+    pub(crate) fn is_final(&self) {
+        assert_eq!(self.tokens.get(0x001B), Some(&Value::Byte(1)), "{self:?}");
+    }
+
     /// It is of this range, and has its session token and no other.
     #[track_caller]
     pub(crate) fn is_of_range(&self, range: &str) -> &Reply {
@@ -606,6 +612,18 @@ impl Wire {
         let has_more = socket.peek(&mut [0]).is_ok_and(|bytes| bytes > 0);
         socket.set_nonblocking(false).unwrap();
         has_more
+    }
+
+    /// Waits for so long, or until something comes or the connection is closed. Whether
+    /// nothing did.
+    pub(crate) fn is_silent_for(&mut self, time: Duration) -> bool {
+        let socket = &self.stream.sock;
+        socket.set_read_timeout(Some(time)).unwrap();
+        let looked = socket.peek(&mut [0]);
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        looked.is_err_and(|error| {
+            [ErrorKind::WouldBlock, ErrorKind::TimedOut].contains(&error.kind())
+        })
     }
 
     /// The next bytes.
