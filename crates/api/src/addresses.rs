@@ -77,14 +77,23 @@ pub(crate) fn read(query: &str) -> Result<Sought> {
 /// The host and port at which a client that came by `host` finds what it asks for. All of
 /// it is here; where several nodes own ranges, this is where their owners are named.
 ///
-/// No address in brackets: clients take one for no primary, and never write.
-pub(crate) fn home(host: &str, on_ipv4: bool, machine: Option<&str>) -> String {
-    let Some((literal, port)) = host.strip_prefix('[').and_then(|rest| rest.split_once(']')) else {
-        return if on_ipv4 { account::by_address(host).into_owned() } else { host.to_owned() };
+/// No address in brackets: clients take one for no primary, and never write. Who names no
+/// port came by that of the scheme, and all that there is is on one port.
+pub(crate) fn home(host: &str, secure: bool, on_ipv4: bool, machine: Option<&str>) -> String {
+    let mut home = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((literal, port)) => {
+            let is_loopback =
+                literal.parse::<IpAddr>().is_ok_and(|ip| ip.to_canonical().is_loopback());
+            let name = machine.filter(|_| !is_loopback).unwrap_or("localhost");
+            format!("{name}{port}")
+        }
+        None if on_ipv4 => account::by_address(host).into_owned(),
+        None => host.to_owned(),
     };
-    let is_loopback = literal.parse::<IpAddr>().is_ok_and(|ip| ip.to_canonical().is_loopback());
-    let name = machine.filter(|_| !is_loopback).unwrap_or("localhost");
-    format!("{name}{port}")
+    if !home.contains(':') {
+        home.push_str(if secure { ":443" } else { ":80" });
+    }
+    home
 }
 
 /// The addresses for what is in no container.
@@ -108,7 +117,6 @@ fn list(rid: &str, addresses: impl IntoIterator<Item = Value>) -> Value {
 }
 
 fn pair(home: &str, owner: &str, range: &str) -> [Value; 2] {
-    let home = if home.contains(':') { home.to_owned() } else { format!("{home}:443") };
     let owner = utf8_percent_encode(owner, NOT_IN_PATHS);
     [(true, "1p"), (false, "2s")].map(|(is_primary, replica)| {
         let uri = format!(
@@ -140,9 +148,23 @@ mod tests {
             ("10.0.0.5:8081", true, None, "10.0.0.5:8081"),
             ("[::1]:8081", true, Some("db1"), "localhost:8081"),
             ("[2001:db8::1]:8081", true, Some("db1"), "db1:8081"),
-            ("[2001:db8::1]", true, None, "localhost"),
         ] {
-            assert_eq!(home(host, on_ipv4, machine), expected, "{host}");
+            for secure in [true, false] {
+                assert_eq!(home(host, secure, on_ipv4, machine), expected, "{host}");
+            }
+        }
+    }
+
+    #[test]
+    fn who_came_without_a_port_came_by_that_of_the_scheme() {
+        for (host, secure, expected) in [
+            ("db.example", true, "db.example:443"),
+            ("db.example", false, "db.example:80"),
+            ("localhost", false, "127.0.0.1:80"),
+            ("[2001:db8::1]", true, "localhost:443"),
+            ("[2001:db8::1]", false, "localhost:80"),
+        ] {
+            assert_eq!(home(host, secure, true, None), expected, "{host}");
         }
     }
 
@@ -160,7 +182,7 @@ mod tests {
         assert_eq!(addresses[1]["physcialUri"], format!("{path}/2s/"));
         let primaries = addresses.iter().filter(|address| address["isPrimary"] == true);
         assert_eq!(primaries.count(), 1);
-        assert_eq!(of_ranges("h", &wanted, "r", &ranges[1..])["_count"], 0);
+        assert_eq!(of_ranges("h:1", &wanted, "r", &ranges[1..])["_count"], 0);
         assert_eq!(of_master("h:1")["Addresss"][0]["partitionKeyRangeId"], MASTER);
     }
 

@@ -451,7 +451,8 @@ impl Api {
         let wanted = addresses::read(query_of(&incoming.parts.uri))?;
         let public = self.settings.public_host.as_deref();
         let host = public.unwrap_or_else(|| host(&incoming.parts));
-        let home = addresses::home(host, self.settings.on_ipv4, self.settings.machine.as_deref());
+        let Settings { on_ipv4, machine, .. } = &self.settings;
+        let home = addresses::home(host, incoming.way.secure, *on_ipv4, machine.as_deref());
         let body = match &wanted.container {
             None => addresses::of_master(&home),
             Some(at) => match self.engine.ranges_of(at) {

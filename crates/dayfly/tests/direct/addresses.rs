@@ -179,6 +179,9 @@ fn the_host_is_the_one_that_the_client_came_by() {
         ("localhost:9999", "127.0.0.1:9999"),
         ("127.0.0.1:8081", "127.0.0.1:8081"),
         ("db.test:443", "db.test:443"),
+        // What has no port came by that of http.
+        ("db.test", "db.test:80"),
+        ("localhost", "127.0.0.1:80"),
         // Clients take an address with a bracket for none that can be written to.
         ("[::1]:8081", "localhost:8081"),
     ] {
@@ -225,21 +228,23 @@ fn the_same_is_said_over_https() {
     let server = Server::start(&[]);
     let date = date(0);
     let signature = signature(&key_of(&server), "get", "dbs", "", &date);
-    let mut wire = Wire::open(&server);
-    wire.write(
-        format!(
-            "GET {} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\nauthorization: {}\r\n\
-             x-ms-date: {date}\r\n\r\n",
-            path("dbs", ""),
-            host(&server),
-            authorization(&signature)
-        )
-        .as_bytes(),
-    );
-    let said = String::from_utf8(wire.rest()).unwrap();
-    let (_, body) = said.split_once("\r\n\r\n").unwrap();
-    let plain = master(&server);
-    assert_eq!(body, plain.body, "{said}");
+    let asked_by = |host: &str| {
+        let mut wire = Wire::open(&server);
+        wire.write(
+            format!(
+                "GET {} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\nauthorization: {}\r\n\
+                 x-ms-date: {date}\r\n\r\n",
+                path("dbs", ""),
+                authorization(&signature)
+            )
+            .as_bytes(),
+        );
+        let said = String::from_utf8(wire.rest()).unwrap();
+        said.split_once("\r\n\r\n").unwrap().1.to_owned()
+    };
+    assert_eq!(asked_by(&host(&server)), master(&server).body);
+    // Here what has no port came by that of https.
+    assert!(asked_by("localhost").contains("rntbd://127.0.0.1:443/"));
 }
 
 /// What old clients speak directly is https.
