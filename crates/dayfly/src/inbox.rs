@@ -22,7 +22,7 @@ use crate::progress::Phase;
 use crate::request::{Counted, too_large};
 use crate::visit::Visit;
 
-/// How much is read at a time.
+/// How much is read at a time. What is held beyond it counts as a body does.
 const READ_BYTES: usize = 16 * 1024;
 
 /// How many bytes say how long what follows is.
@@ -86,6 +86,8 @@ enum Next {
 pub(crate) struct Inbox {
     client: Option<Client>,
     read: BytesMut,
+    /// What `read` takes of what all bodies may.
+    counted: Option<Counted<Bodies>>,
     next: Next,
     has_moved: bool,
 }
@@ -109,10 +111,24 @@ impl Inbox {
             if let Some(arrived) = self.take(visit)? {
                 return Poll::Ready(Ok(arrived));
             }
+            self.count_read(visit)?;
             if ready!(self.poll_read(stream, cx)).is_err() {
                 return Poll::Ready(Err(InboxEnd::Closed));
             }
         }
+    }
+
+    /// Takes for a large head from what all bodies may, and gives it back. It belongs to
+    /// nobody who has shown a key, so without room for it the connection ends.
+    fn count_read(&mut self, visit: &Arc<Visit>) -> Result<(), InboxEnd> {
+        let beyond = self.read.len().saturating_sub(READ_BYTES);
+        if beyond == 0 {
+            self.counted = None;
+            return Ok(());
+        }
+        let bodies = || Counted::none(Bodies(Arc::clone(visit)));
+        let counted = self.counted.get_or_insert_with(bodies);
+        counted.add(beyond.saturating_sub(counted.bytes())).map_err(|_| InboxEnd::Closed)
     }
 
     /// Reads some bytes. Until there are any, an idle connection holds none.

@@ -283,6 +283,10 @@ impl<B: Deref<Target = AtomicUsize>> Counted<B> {
         Counted { bodies, bytes: 0 }
     }
 
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     pub(crate) fn add(&mut self, bytes: usize) -> Result<()> {
         self.bytes += bytes;
         let all = self.bodies.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);

@@ -315,6 +315,36 @@ fn the_bodies_of_all_together_have_a_limit() {
     while small.ask(&place.write(CREATE, "x", &large)).status != 201 {}
 }
 
+/// A large head is held for somebody who has not shown a key: of the same memory as bodies,
+/// and not at all when there is none.
+#[test]
+fn large_heads_take_of_what_all_bodies_may() {
+    let server = Server::start(&["--body-progress-timeout-ms", "60000"]);
+    let place = Place::make(&server, "d", "c");
+    let ask = || place.write(CREATE, "x", "").with(0x0002, Value::Byte(1));
+    let length = u32::try_from(BODY_BYTES_MAX).unwrap().to_le_bytes();
+    // Nothing is left.
+    let waiting: Vec<Channel> = (0..512 * 1024 * 1024 / BODY_BYTES_MAX)
+        .map(|_| {
+            let mut channel = Channel::open(&server);
+            let (_, head) = channel.encode(&ask());
+            channel.wire.write(&[&head[..], &length, b"{"].concat());
+            channel
+        })
+        .collect();
+    let is_served = || {
+        let mut channel = Channel::open(&server);
+        let filler = Value::ULongBytes(vec![b'x'; 200_000]);
+        let (_, frame) = channel.encode(&place.item(READ, "a", "x").with(0x7FFF, filler));
+        channel.wire.try_write(&frame).is_ok() && channel.next().is_some()
+    };
+    // All that is announced has to come first.
+    while is_served() {}
+    Channel::open(&server).ask(&place.item(READ, "a", "x")).fails(404, 0);
+    drop(waiting);
+    while !is_served() {}
+}
+
 /// A read has no body; one that says so is read over.
 #[test]
 fn a_body_where_none_belongs_does_not_shift_what_follows() {
