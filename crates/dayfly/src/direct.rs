@@ -9,8 +9,9 @@
 //! All of it is one task: what is answered at once, as a read is, changes no hands. It
 //! reads no further while too many requests are at work or too much is not taken, so a
 //! client has as much of the server as one of HTTP. When the server stops, or when what
-//! comes makes no sense any more, no further frame is read, what is at work is answered,
-//! and the connection is closed. There is no word for goodbye.
+//! comes makes no sense any more, no further frame is begun, what is at work is answered,
+//! and the connection is closed: our side first, and the other when the client has closed
+//! its own, or soon. There is no word for goodbye.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -35,7 +36,7 @@ use crate::limits::REQUESTS_MAX;
 use crate::progress::Phase;
 use crate::request::{Counted, caught, failed, until_late};
 use crate::visit::Visit;
-use crate::wire::Records;
+use crate::wire::{Records, poll_discard};
 
 /// How many bytes go into one record of TLS.
 const RECORD_BYTES_MAX: usize = 16 * 1024;
@@ -72,8 +73,16 @@ where
     .await;
     // What is still at work is not waited for any more.
     drop(line);
-    let closing = poll_fn(|cx| Pin::new(&mut stream).poll_shutdown(cx));
-    let _ = timeout(visit.limits().linger_timeout(), closing).await;
+    let _ = timeout(visit.limits().linger_timeout(), close(stream)).await;
+}
+
+/// Says that nothing more comes, and reads on until the client has closed its side, too:
+/// a socket that is closed with unread bytes takes its last answers back.
+async fn close<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S) {
+    if poll_fn(|cx| Pin::new(&mut stream).poll_shutdown(cx)).await.is_ok() {
+        let mut discarded = 0;
+        let _ = poll_fn(|cx| poll_discard(&mut stream, &mut discarded, cx)).await;
+    }
 }
 
 type Work = Pin<Box<dyn Future<Output = Framed> + Send>>;
@@ -112,9 +121,12 @@ impl Conversation {
                 self.outbox.push(&self.visit, framed);
                 has_moved = true;
             }
+            let was_full = self.is_full();
             if let Poll::Ready(Err(_)) = self.outbox.poll_write(stream, cx) {
                 return Poll::Ready(());
             }
+            // Nobody else would say that there is room for more.
+            has_moved |= was_full && !self.is_full();
             if self.is_ending && self.working.is_empty() && self.outbox.is_empty() {
                 return Poll::Ready(());
             }
@@ -166,9 +178,10 @@ impl Conversation {
             _ => Phase::Idle,
         };
         let has_moved = self.inbox.has_moved() | std::mem::take(&mut self.outbox.has_moved);
-        let is_by_piece = matches!(phase, Phase::Body | Phase::Stalled);
+        // What is answered at once leaves no phase: between two looks there may have been many.
+        let begins_again = matches!(phase, Phase::Body | Phase::Stalled | Phase::Idle);
         let progress = self.visit.progress();
-        if phase != progress.phase() || (has_moved && is_by_piece) {
+        if phase != progress.phase() || (has_moved && begins_again) {
             progress.enter(phase);
         }
     }

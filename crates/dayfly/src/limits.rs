@@ -63,8 +63,9 @@ pub(crate) struct Limits {
     #[arg(long, hide = true, default_value_t = 300_000)]
     pub(crate) idle_timeout_ms: u64,
 
-    /// The same in direct mode, whose clients keep connections for long.
-    #[arg(long, hide = true, default_value_t = 2_400_000)]
+    /// The same in direct mode, whose clients keep connections for long; Java's closes them
+    /// itself after an hour, and a connection that both close at one time may lose a request.
+    #[arg(long, hide = true, default_value_t = 3_900_000)]
     pub(crate) direct_idle_timeout_ms: u64,
 
     /// Reading on after a refusal; a body that is too large may take as long as any.
@@ -84,12 +85,26 @@ pub(crate) struct Limits {
     #[arg(long, hide = true, default_value_t = 60_000)]
     pub(crate) query_timeout_ms: u64,
 
+    /// The same in direct mode, whose clients ask again after five or six seconds, and after
+    /// ten at most unless .NET's was told to wait for longer.
+    #[arg(long, hide = true, default_value_t = 12_000)]
+    pub(crate) direct_query_timeout_ms: u64,
+
     /// For the requests that run when the server is told to stop.
     #[arg(long, hide = true, default_value_t = 10_000)]
     pub(crate) stop_timeout_ms: u64,
 }
 
 impl Limits {
+    /// Those of a connection in direct mode.
+    pub(crate) fn direct(self) -> Limits {
+        Limits {
+            idle_timeout_ms: self.direct_idle_timeout_ms,
+            query_timeout_ms: self.direct_query_timeout_ms.min(self.query_timeout_ms),
+            ..self
+        }
+    }
+
     pub(crate) fn header_timeout(&self) -> Duration {
         Duration::from_millis(self.header_timeout_ms)
     }
@@ -129,10 +144,10 @@ mod tests {
 
     use crate::config::Config;
 
-    /// Clients are told half an hour when they greet.
+    /// Clients are told half an hour when they greet, and Java's waits for a whole one.
     #[test]
-    fn a_direct_connection_may_be_idle_for_longer_than_clients_are_told() {
+    fn a_direct_connection_may_be_idle_for_longer_than_clients_are() {
         let limits = Config::try_parse_from(["dayfly"]).unwrap().limits;
-        assert!(limits.direct_idle_timeout_ms > 30 * 60 * 1000);
+        assert!(limits.direct().idle_timeout_ms > 60 * 60 * 1000);
     }
 }

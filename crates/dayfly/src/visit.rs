@@ -57,6 +57,7 @@ impl Host {
 pub(crate) struct Visit {
     host: Arc<Host>,
     way: Way,
+    limits: Limits,
     progress: Progress,
     reader: Arc<Reader>,
     refused: AtomicBool,
@@ -81,14 +82,14 @@ impl Visit {
 
     /// A connection in direct mode, which may be idle for longer.
     pub(crate) fn direct(host: &Arc<Host>, way: Way) -> Arc<Visit> {
-        let idle_timeout_ms = host.limits.direct_idle_timeout_ms;
-        Visit::within(host, way, Limits { idle_timeout_ms, ..host.limits })
+        Visit::within(host, way, host.limits.direct())
     }
 
     fn within(host: &Arc<Host>, way: Way, limits: Limits) -> Arc<Visit> {
         Arc::new(Visit {
             host: Arc::clone(host),
             way,
+            limits,
             progress: Progress::new(limits),
             reader: host.answers.reader(),
             refused: AtomicBool::new(false),
@@ -137,7 +138,7 @@ impl Visit {
     }
 
     pub(crate) fn limits(&self) -> &Limits {
-        &self.host.limits
+        &self.limits
     }
 
     pub(crate) fn bodies(&self) -> &AtomicUsize {

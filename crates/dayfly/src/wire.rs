@@ -235,19 +235,24 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Watched<S> {
         }
         Poll::Ready(Ok(()))
     }
+}
 
-    fn poll_discard(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let mut space = [0; DISCARD_BYTES];
-        while self.discarded < LINGER_BYTES_MAX {
-            let mut buffer = ReadBuf::new(&mut space);
-            ready!(Pin::new(&mut self.stream).poll_read(cx, &mut buffer))?;
-            if buffer.filled().is_empty() {
-                break;
-            }
-            self.discarded += buffer.filled().len();
+/// Throws away what still comes, until the client has closed its side or it was too much.
+pub(crate) fn poll_discard<S: AsyncRead + Unpin>(
+    stream: &mut S,
+    discarded: &mut usize,
+    cx: &mut Context<'_>,
+) -> Poll<io::Result<()>> {
+    let mut space = [0; DISCARD_BYTES];
+    while *discarded < LINGER_BYTES_MAX {
+        let mut buffer = ReadBuf::new(&mut space);
+        ready!(Pin::new(&mut *stream).poll_read(cx, &mut buffer))?;
+        if buffer.filled().is_empty() {
+            break;
         }
-        Poll::Ready(Ok(()))
+        *discarded += buffer.filled().len();
     }
+    Poll::Ready(Ok(()))
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Watched<S> {
@@ -314,6 +319,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Watched<S> {
                 self.visit.progress().enter(self.visit.farewell());
             }
         }
-        if self.visit.has_refused() { self.poll_discard(cx) } else { Poll::Ready(Ok(())) }
+        if !self.visit.has_refused() {
+            return Poll::Ready(Ok(()));
+        }
+        let Watched { stream, discarded, .. } = &mut *self;
+        poll_discard(stream, discarded, cx)
     }
 }

@@ -2,11 +2,15 @@
 //! for a client that does not read.
 
 use std::io::ErrorKind;
+use std::time::Duration;
 
 use serde_json::json;
 
 use super::client::{CREATE, Channel, Place, READ, Wire, context};
 use super::common::Server;
+
+/// Much shorter than what is waited for.
+const MOMENT: Duration = Duration::from_millis(50);
 
 #[test]
 fn who_says_nothing_after_the_handshake_is_closed() {
@@ -43,17 +47,34 @@ fn half_a_head_is_closed() {
 
 #[test]
 fn half_a_body_is_closed() {
-    for setting in ["--body-progress-timeout-ms", "--body-timeout-ms"] {
-        let server = Server::start(&[setting, "200"]);
-        let place = Place::make(&server, "d", "c");
-        let mut channel = Channel::open(&server);
-        let (_, frame) = channel.encode(&place.write(CREATE, "x", r#"{"id":"a","pk":"x"}"#));
-        channel.wire.write(&frame[..frame.len() - 1]);
-        // It may be told why before.
-        channel.wire.rest();
-        let mut other = Channel::open(&server);
-        other.ask(&place.item(READ, "a", "x")).fails(404, 0);
-    }
+    let server = Server::start(&["--body-progress-timeout-ms", "200"]);
+    let place = Place::make(&server, "d", "c");
+    let mut channel = Channel::open(&server);
+    let (_, frame) = channel.encode(&place.write(CREATE, "x", r#"{"id":"a","pk":"x"}"#));
+    channel.wire.write(&frame[..frame.len() - 1]);
+    channel.wire.is_closed();
+    let mut other = Channel::open(&server);
+    other.ask(&place.item(READ, "a", "x")).fails(404, 0);
+}
+
+/// Also if some of it comes now and then.
+#[test]
+fn a_body_that_takes_for_ever_is_closed() {
+    let server = Server::start(&["--body-timeout-ms", "300"]);
+    let place = Place::make(&server, "d", "c");
+    let mut channel = Channel::open(&server);
+    let text = "x".repeat(1000);
+    let item = json!({"id": "a", "pk": "x", "text": text}).to_string();
+    let (_, frame) = channel.encode(&place.write(CREATE, "x", &item));
+    let (start, rest) = frame.split_at(frame.len() - text.len());
+    channel.wire.write(start);
+    let taken = rest.iter().position(|byte| {
+        channel.wire.try_write(&[*byte]).is_err() || !channel.wire.is_silent_for(MOMENT)
+    });
+    assert!(taken.is_some_and(|taken| taken > 2), "{taken:?}");
+    channel.wire.is_closed();
+    let mut other = Channel::open(&server);
+    other.ask(&place.item(READ, "a", "x")).fails(404, 0);
 }
 
 /// What is asked before the half is answered.
@@ -91,6 +112,18 @@ fn a_silent_connection_is_closed_in_the_end() {
     Channel::open(&server).wire.is_closed();
 }
 
+/// What is answered at once never makes it look busy, and it is.
+#[test]
+fn a_busy_connection_is_not_an_idle_one() {
+    let server = Server::start(&["--direct-idle-timeout-ms", "300"]);
+    let place = Place::make(&server, "d", "c");
+    let mut channel = Channel::open(&server);
+    for _ in 0..20 {
+        channel.ask(&place.item(READ, "a", "x")).fails(404, 0);
+        assert!(channel.wire.is_silent_for(MOMENT));
+    }
+}
+
 /// A client that ends its side has all answers, and then the end of the other.
 #[test]
 fn who_closes_is_closed() {
@@ -126,6 +159,60 @@ fn who_does_not_take_its_answers_is_closed() {
     let closed = [ErrorKind::ConnectionReset, ErrorKind::BrokenPipe];
     assert!(closed.contains(&error.kind()), "{error}");
     Channel::open(&server).is_alive();
+}
+
+/// Many small answers that a client takes together leave room for what it asked meanwhile.
+#[test]
+fn who_takes_all_of_its_answers_at_once_is_read_on() {
+    let server = Server::start(&["--header-timeout-ms", "600000"]);
+    let place = Place::make(&server, "d", "c");
+    let mut channel = Channel::open(&server);
+    let read = place.item(READ, "none", "x");
+    let bytes = u64::try_from(channel.ask(&read).fails(404, 0).body.len()).unwrap();
+    let (_, frame) = channel.encode(&read);
+    let mut sent = 0;
+    // Until as many answers as may be at work wait, and go on waiting.
+    while (0..10).any(|_| unread(&server) < 256 * bytes) {
+        channel.wire.write(&frame.repeat(100));
+        sent += 100;
+    }
+    // These are not read before there is room.
+    channel.wire.write(&frame.repeat(1000));
+    for _ in 0..sent + 1000 {
+        channel.next().unwrap().1.fails(404, 0);
+    }
+    channel.is_alive();
+}
+
+/// A socket that is closed with unread bytes takes back what it has not delivered.
+#[test]
+fn an_answer_is_not_taken_back_by_what_comes_after_it() {
+    let server = Server::start(&[]);
+    let place = Place::make(&server, "d", "c");
+    let mut channel = Channel::open(&server);
+    let item = json!({"id": "a", "pk": "x", "text": "x".repeat(600_000)}).to_string();
+    channel.ask(&place.write(CREATE, "x", &item)).is(201);
+    let (number, frame) = channel.encode(&place.item(READ, "a", "x"));
+    // Nothing that follows a frame of no length makes any sense.
+    channel.wire.write(&[&frame[..], &[0; 100_000]].concat());
+    while metric(&server, r#"dayfly_connections_open{protocol="direct"}"#) > 0 {}
+    assert_eq!(channel.answer(number).is(200).body.len() / 100_000, 6);
+    channel.wire.is_closed();
+}
+
+/// Clients have asked again by then, or have given up.
+#[test]
+fn a_query_that_nobody_waits_for_any_more_ends() {
+    let server = Server::start(&["--page-timeout-ms", "100", "--direct-query-timeout-ms", "300"]);
+    let place = Place::make(&server, "d", "c");
+    let mut channel = Channel::open(&server);
+    let list: Vec<u32> = (0..600).collect();
+    let item = json!({"id": "list", "pk": "x", "a": list}).to_string();
+    channel.ask(&place.write(CREATE, "x", &item)).is(201);
+    let heavy =
+        "SELECT VALUE COUNT(1) FROM c JOIN x IN c.a JOIN y IN c.a JOIN z IN c.a WHERE x < 0";
+    channel.ask(&place.query(heavy).key("x")).fails(408, 0).is_of_range("0");
+    channel.is_alive();
 }
 
 fn metric(server: &Server, name: &str) -> u64 {
