@@ -122,6 +122,19 @@ class ProcessorTest extends OverHttpAndHttps {
     }
 
     @Test
+    void nothingIsLostWhenARangeIsDivided() throws Exception {
+        CosmosContainer container = open(makeContainer());
+        write(container, 0, 100);
+        ChangeFeedProcessor processor = latest("host");
+        processor.start().block();
+        await(() -> all().size() == 100, told);
+        station.server().admin("containers/" + database.getId() + "/" + container.getId() + "/split", "");
+        write(container, 100, 200);
+        await(() -> all().size() == 200, told);
+        processor.stop().block();
+    }
+
+    @Test
     void everyVersionComesWithItsEnd() throws Exception {
         CosmosContainer container = open(makeContainer(-1));
         ChangeFeedProcessor processor = everyVersion("host");

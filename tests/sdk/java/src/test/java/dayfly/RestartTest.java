@@ -8,8 +8,11 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeoutException;
+import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
 import com.azure.cosmos.CosmosAsyncContainer;
@@ -89,5 +92,52 @@ class RestartTest extends OverHttpAndHttps {
                 assertTrue(all.containsAll(IntStream.range(0, 20).mapToObj(n -> "i" + n).toList()));
             }
         }
+    }
+
+    /**
+     * Whoever writes meanwhile may not learn whether that was done. But what was told as done is
+     * there, and what is there was told, as done or as failed.
+     */
+    @Test
+    void noWriteThatWasAnsweredIsLost(@TempDir Path folder) throws InterruptedException {
+        Server first = start(folder, 0);
+        try (var client = first.client(station.way).buildAsyncClient()) {
+            client.createDatabase("d").block();
+            client.getDatabase("d").createContainer("c", "/pk").block();
+            CosmosAsyncContainer container = client.getDatabase("d").getContainer("c");
+
+            var begun = new CountDownLatch(300);
+            Set<String> done = ConcurrentHashMap.newKeySet();
+            Set<String> failed = ConcurrentHashMap.newKeySet();
+            int many = 2000;
+            var writes = Flux.range(0, many)
+                    .flatMap(n -> Mono.defer(() -> container.createItem(item("id", "i" + n, "pk", "p" + n % 20)))
+                            .timeout(Duration.ofSeconds(10))
+                            .doOnNext(written -> {
+                                done.add("i" + n);
+                                begun.countDown();
+                            })
+                            .onErrorResume(error -> {
+                                failed.add("i" + n);
+                                return Mono.empty();
+                            }), 16)
+                    .then().toFuture();
+            begun.await();
+            first.close();
+            try (Server second = start(folder, first.port())) {
+                writes.join();
+                assertEquals(many, done.size() + failed.size());
+                // Those that were on their way, and what was begun while there was no server.
+                assertTrue(failed.size() < many / 2, "failed: " + failed);
+                Set<Object> found = Set.copyOf(container.queryItems("SELECT VALUE c.id FROM c", JsonNode.class)
+                        .map(Json::plain).collectList().block());
+                assertTrue(found.containsAll(done), () -> "lost: " + without(done, found));
+                assertTrue(without(found, done).stream().allMatch(failed::contains), () -> "told: " + failed);
+            }
+        }
+    }
+
+    private static Set<Object> without(Set<?> all, Set<?> some) {
+        return all.stream().filter(each -> !some.contains(each)).collect(Collectors.toSet());
     }
 }
