@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 
 use dayfly_api::direct::{
-    Client, FIXED_BYTES, FRAME_HEAD_BYTES_MAX, GREETING_SIGN_BYTES, head_bytes, is_greeting,
+    DirectClient, FIXED_BYTES, FRAME_HEAD_BYTES_MAX, GREETING_SIGN_BYTES, head_bytes, is_greeting,
 };
 
 use crate::frame::{Frame, Token, tokens};
@@ -29,7 +29,7 @@ pub(crate) fn run(bytes: &[u8]) {
     // Whatever it says of its length: as much as there is.
     let (head, rest) = bytes.split_at(length.min(bytes.len()));
     let is_greeting = head.first_chunk::<GREETING_SIGN_BYTES>().is_some_and(is_greeting);
-    if let Ok((_, answer)) = Client::greet(head.to_vec().into()) {
+    if let Ok((_, answer)) = DirectClient::greet(head.to_vec().into()) {
         assert!(is_greeting || length < GREETING_SIGN_BYTES);
         is_answer(head, &answer, &[]);
     }

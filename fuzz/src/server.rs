@@ -5,7 +5,7 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use dayfly_api::direct::{Begun, Client, Framed};
+use dayfly_api::direct::{Begun, DirectClient, Framed};
 use dayfly_api::{AccountKeys, Api, Cancel, Facts, Settings};
 use dayfly_engine::{Engine, EngineSettings};
 use dayfly_model::Timestamp;
@@ -31,7 +31,7 @@ const CAPTURED_RID: &[u8] = b"AAAABoAAABI=";
 pub(crate) struct Server {
     api: Api,
     engine: Arc<Engine>,
-    client: Client,
+    client: DirectClient,
     runtime: tokio::runtime::Runtime,
 }
 
@@ -60,7 +60,7 @@ impl Server {
             wall: Box::new(|| NOW),
         };
         let api = Api::new(Arc::clone(&engine), settings).expect("the API");
-        let (client, _) = Client::greet(greeting().into()).expect("a greeting");
+        let (client, _) = DirectClient::greet(greeting().into()).expect("a greeting");
         let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
         let server = Server { api, engine, client, runtime };
         server.fill();

@@ -23,7 +23,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use dayfly_engine::reply::Reply;
-use dayfly_engine::{Answer, Caller, Pending};
+use dayfly_engine::{Answer, Caller, PendingAnswer};
 use dayfly_model::{Error, Result};
 use uuid::Uuid;
 
@@ -33,7 +33,7 @@ use self::answer::ReturnTo;
 use self::asked::AskedFrame;
 use self::frame::Head;
 pub use self::frame::{
-    Client, FIXED_BYTES, FRAME_HEAD_BYTES_MAX, GREETING_SIGN_BYTES, head_bytes, is_greeting,
+    DirectClient, FIXED_BYTES, FRAME_HEAD_BYTES_MAX, GREETING_SIGN_BYTES, head_bytes, is_greeting,
 };
 pub use self::token::Malformed;
 use crate::auth::SignedPath;
@@ -92,13 +92,13 @@ pub struct Later {
     asked: AskedFrame,
     about: About,
     started: Instant,
-    pending: Pending,
+    pending: PendingAnswer,
 }
 
 impl Api {
     /// Reads the head of a frame, and sees who signed it: memory is kept only for the body
     /// of somebody who has a key.
-    pub fn call(&self, head: Bytes, client: &Client) -> Result<FrameCall, Malformed> {
+    pub fn call(&self, head: Bytes, client: &DirectClient) -> Result<FrameCall, Malformed> {
         let started = instant();
         let asked = AskedFrame::read(Head::read(head)?, client)?;
         let caller = self.frame_signer(&asked);

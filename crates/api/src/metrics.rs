@@ -15,7 +15,7 @@ use dayfly_engine::figures::{AllFigures, ContainerFigures};
 use dayfly_engine::throughput::OfferFigures;
 use dayfly_engine::{ByLane, COMMIT_SECONDS, Engine, Figures, LAG_SECONDS, Reading};
 
-use self::page::Page;
+use self::page::MetricsPage;
 use crate::edge::Edge;
 
 pub(crate) use self::meters::Meters;
@@ -25,7 +25,7 @@ const CONTAINERS_MAX: usize = 1000;
 
 /// All metrics.
 pub(crate) fn render(engine: &Engine, meters: &Meters, edge: &Edge) -> String {
-    let mut page = Page::default();
+    let mut page = MetricsPage::default();
     server(&mut page, engine);
     meters.render(&mut page);
     connections(&mut page, edge);
@@ -46,7 +46,7 @@ pub(crate) fn render(engine: &Engine, meters: &Meters, edge: &Edge) -> String {
     page.text
 }
 
-fn server(page: &mut Page, engine: &Engine) {
+fn server(page: &mut MetricsPage, engine: &Engine) {
     page.describe("dayfly_build_info", "gauge", "1, with what runs here.");
     let labels = [
         ("version", env!("CARGO_PKG_VERSION")),
@@ -62,7 +62,7 @@ fn server(page: &mut Page, engine: &Engine) {
     );
 }
 
-fn connections(page: &mut Page, edge: &Edge) {
+fn connections(page: &mut MetricsPage, edge: &Edge) {
     page.describe("dayfly_connections_open", "gauge", "Connections, by what they speak.");
     for (protocol, count) in edge.open() {
         page.sample(&[("protocol", protocol)], count);
@@ -96,7 +96,7 @@ fn connections(page: &mut Page, edge: &Edge) {
     }
 }
 
-fn answers(page: &mut Page, edge: &Edge) {
+fn answers(page: &mut MetricsPage, edge: &Edge) {
     page.single(
         "dayfly_unread_answer_bytes",
         "gauge",
@@ -111,7 +111,7 @@ fn answers(page: &mut Page, edge: &Edge) {
     );
 }
 
-fn queries(page: &mut Page, engine: &Engine) {
+fn queries(page: &mut MetricsPage, engine: &Engine) {
     let figures = engine.query_figures();
     page.single(
         "dayfly_queries_slow_total",
@@ -149,7 +149,7 @@ fn queries(page: &mut Page, engine: &Engine) {
     }
 }
 
-fn store(page: &mut Page, engine: &Engine) {
+fn store(page: &mut MetricsPage, engine: &Engine) {
     let (figures, clock) = (engine.figures(), engine.glance());
     commits(page, &figures, &clock);
     memory(page, &figures);
@@ -157,7 +157,7 @@ fn store(page: &mut Page, engine: &Engine) {
     disk(page, &figures);
 }
 
-fn commits(page: &mut Page, figures: &Figures, clock: &Reading) {
+fn commits(page: &mut MetricsPage, figures: &Figures, clock: &Reading) {
     let counters = [
         ("dayfly_commits_total", "Writes that were committed.", figures.commits),
         ("dayfly_commit_groups_total", "Groups that were written.", figures.groups),
@@ -202,7 +202,7 @@ fn commits(page: &mut Page, figures: &Figures, clock: &Reading) {
     page.histogram(&[], &COMMIT_SECONDS, &figures.commit_classes, commits);
 }
 
-fn memory(page: &mut Page, figures: &Figures) {
+fn memory(page: &mut MetricsPage, figures: &Figures) {
     for (name, help, count) in [
         ("dayfly_cache_hits_total", "Records that were found in memory.", figures.cache_hits),
         ("dayfly_cache_misses_total", "Records that were not.", figures.cache_misses),
@@ -223,7 +223,7 @@ fn memory(page: &mut Page, figures: &Figures) {
     );
 }
 
-fn wall(page: &mut Page, clock: &Reading) {
+fn wall(page: &mut MetricsPage, clock: &Reading) {
     page.single(
         "dayfly_clock_jump_held",
         "gauge",
@@ -238,7 +238,7 @@ fn wall(page: &mut Page, clock: &Reading) {
     );
 }
 
-fn disk(page: &mut Page, figures: &Figures) {
+fn disk(page: &mut MetricsPage, figures: &Figures) {
     page.single(
         "dayfly_stored_rows",
         "gauge",
@@ -263,7 +263,7 @@ fn disk(page: &mut Page, figures: &Figures) {
     );
 }
 
-fn purge(page: &mut Page, engine: &Engine) {
+fn purge(page: &mut MetricsPage, engine: &Engine) {
     let figures = engine.purge_figures();
     page.describe(
         "dayfly_ttl_purge_lag_seconds",
@@ -287,7 +287,7 @@ fn purge(page: &mut Page, engine: &Engine) {
     page.sample(&[("reason", "clock")], u8::from(by_clock));
 }
 
-fn recounts(page: &mut Page, engine: &Engine) {
+fn recounts(page: &mut MetricsPage, engine: &Engine) {
     let recounts = engine.recounts();
     page.describe(
         "dayfly_figures_recounts_total",
@@ -325,7 +325,7 @@ const PER_OFFER: &[OfferMetric] = &[
 ];
 
 /// What is in use. What was thrown away because nobody used it begins anew.
-fn throughput(page: &mut Page, figures: &[OfferFigures]) {
+fn throughput(page: &mut MetricsPage, figures: &[OfferFigures]) {
     for (name, kind, help, value) in PER_OFFER {
         page.describe(name, kind, help);
         for of in figures {
@@ -375,7 +375,7 @@ const PER_CONTAINER: &[Metric] = &[
     ),
 ];
 
-fn containers(page: &mut Page, figures: &AllFigures) {
+fn containers(page: &mut MetricsPage, figures: &AllFigures) {
     for (name, kind, help, value) in PER_CONTAINER {
         page.describe(name, kind, help);
         for of in &figures.containers {

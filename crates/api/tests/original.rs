@@ -29,7 +29,7 @@ const START: u64 = 1_000_000;
 type Tokens = BTreeMap<String, (u64, u64)>;
 
 /// A client that keeps tokens, and dies of one that it cannot read.
-struct Client {
+struct DirectClient {
     server: Server,
     tokens: RefCell<Tokens>,
 }
@@ -41,11 +41,11 @@ struct Answer {
     owner: String,
 }
 
-impl Client {
-    fn new(engine: Engine) -> Client {
+impl DirectClient {
+    fn new(engine: Engine) -> DirectClient {
         let server = Server::new(engine, Mode::default());
         server.clock(START);
-        Client { server, tokens: RefCell::default() }
+        DirectClient { server, tokens: RefCell::default() }
     }
 
     /// A request, with all tokens that were kept, as the SDK sends them: those of all
@@ -95,14 +95,14 @@ fn written((range, (version, lsn)): (&String, &(u64, u64))) -> String {
 
 /// The container of the samples.
 struct Collection {
-    client: Client,
+    client: DirectClient,
     link: String,
     definition: Value,
 }
 
 impl Collection {
     fn new(engine: Engine) -> Collection {
-        let client = Client::new(engine);
+        let client = DirectClient::new(engine);
         let database = client.send("POST", "dbs", &[], &json!({"id": "store"}));
         assert_eq!(database.status, 201);
         let units = ("x-ms-offer-throughput", "20000");

@@ -20,7 +20,7 @@ use rustls::pki_types::ServerName;
 
 use crate::address::Listen;
 use crate::command::{self, Command};
-use crate::emulator::{COMPUTE_PORT, HEALTH_PORT, Habits, Protocol};
+use crate::emulator::{COMPUTE_PORT, EmulatorProtocol, HEALTH_PORT, Habits};
 use crate::keys::{self, KeySource};
 use crate::limits::Limits;
 use crate::log;
@@ -305,7 +305,7 @@ pub(crate) struct Checked {
     pub(crate) loopback: bool,
     pub(crate) emulator: bool,
     /// Which of http and https is shown to tools.
-    pub(crate) protocol: Protocol,
+    pub(crate) protocol: EmulatorProtocol,
     /// The host that the account names, if not the one its reader came by.
     pub(crate) public_endpoint: Option<Authority>,
     pub(crate) place: Place,

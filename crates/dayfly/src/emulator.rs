@@ -79,7 +79,7 @@ const TABLE: &[(&str, Effect)] = &[
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Habits {
     pub(crate) port: Option<u16>,
-    pub(crate) protocol: Protocol,
+    pub(crate) protocol: EmulatorProtocol,
     pub(crate) key: Option<String>,
     pub(crate) key_file: Option<PathBuf>,
     pub(crate) data: Option<PathBuf>,
@@ -93,17 +93,17 @@ pub(crate) struct Habits {
 
 /// Which of the two that are served is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Protocol {
+pub(crate) enum EmulatorProtocol {
     #[default]
     Http,
     Https,
 }
 
-impl Display for Protocol {
+impl Display for EmulatorProtocol {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Protocol::Http => "http",
-            Protocol::Https => "https",
+            EmulatorProtocol::Http => "http",
+            EmulatorProtocol::Https => "https",
         })
     }
 }
@@ -191,8 +191,8 @@ fn port(habits: &mut Habits, variable: Variable<'_>) -> Result<(), String> {
 
 fn protocol(habits: &mut Habits, variable: Variable<'_>) -> Result<(), String> {
     habits.protocol = match variable.value.to_ascii_lowercase().as_str() {
-        "http" => Protocol::Http,
-        "https" | "https-insecure" => Protocol::Https,
+        "http" => EmulatorProtocol::Http,
+        "https" | "https-insecure" => EmulatorProtocol::Https,
         _ => return Err(variable.refused("http, https or https-insecure")),
     };
     Ok(())
@@ -268,7 +268,7 @@ mod tests {
             ("HOME", "/h"),
         ])
         .unwrap();
-        assert_eq!((habits.port, habits.protocol), (Some(9000), Protocol::Https));
+        assert_eq!((habits.port, habits.protocol), (Some(9000), EmulatorProtocol::Https));
         assert_eq!((habits.key.as_deref(), habits.key_file), (Some(OWN), Some("/k".into())));
         assert_eq!((habits.data, habits.log), (Some("/d".into()), Some("off")));
         assert_eq!(habits.public_endpoint.unwrap().as_str(), "cosmos");
@@ -287,7 +287,7 @@ mod tests {
             let habits = read(variables).unwrap();
             assert_eq!(habits.warnings, [""; 0], "{variables:?}");
             assert_eq!((habits.port, habits.key), (None, None), "{variables:?}");
-            assert_eq!(habits.protocol, Protocol::Http, "{variables:?}");
+            assert_eq!(habits.protocol, EmulatorProtocol::Http, "{variables:?}");
         }
     }
 

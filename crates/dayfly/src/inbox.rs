@@ -13,7 +13,7 @@ use std::sync::atomic::AtomicUsize;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf as _, Bytes, BytesMut};
-use dayfly_api::direct::{Client, FIXED_BYTES, FrameCall, Malformed, head_bytes};
+use dayfly_api::direct::{DirectClient, FIXED_BYTES, FrameCall, Malformed, head_bytes};
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::time::Instant;
 
@@ -84,7 +84,7 @@ enum Next {
 /// The frames of one connection.
 #[derive(Default)]
 pub(crate) struct Inbox {
-    client: Option<Client>,
+    client: Option<DirectClient>,
     read: BytesMut,
     /// What `read` takes of what all bodies may.
     counted: Option<Counted<Bodies>>,
@@ -158,7 +158,7 @@ impl Inbox {
                 Next::Head => {
                     let Some(head) = self.head()? else { return Ok(None) };
                     let Some(client) = &self.client else {
-                        let (client, answer) = Client::greet(head)?;
+                        let (client, answer) = DirectClient::greet(head)?;
                         self.client = Some(client);
                         return Ok(Some(Arrived::Greeting(answer)));
                     };

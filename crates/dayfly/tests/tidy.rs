@@ -1,7 +1,7 @@
 //! What a compiler cannot see: the layers, the ledger, the scripts.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -159,6 +159,41 @@ fn a_name_is_one_type_within_a_crate() {
         assert!(known.len() > 20, "{name} has {} types", known.len());
     }
     assert!(twice.is_empty(), "{twice:#?}");
+}
+
+/// What a crate takes from one below it is not called like something of its own.
+#[test]
+fn a_name_is_one_type_across_an_arrow() {
+    let mut twice = Vec::new();
+    for name in ONE_MEANING {
+        let files = sources(root().join("crates").join(name).join("src"));
+        let texts: Vec<String> =
+            files.iter().map(|file| fs::read_to_string(file).unwrap()).collect();
+        let own: BTreeSet<String> = texts.iter().flat_map(|text| types(text)).collect();
+        for (file, text) in files.iter().zip(&texts) {
+            let taken = from_other_crates(text).into_iter().filter(|taken| own.contains(taken));
+            twice.extend(taken.map(|taken| format!("{name}: `{taken}` in {}", file.display())));
+        }
+    }
+    assert!(twice.is_empty(), "{twice:#?}");
+}
+
+/// The types of our other crates that a text names, but for its tests.
+fn from_other_crates(text: &str) -> Vec<String> {
+    let text = text.split("#[cfg(test)]\nmod tests").next().unwrap();
+    let mut names = Vec::new();
+    for rest in text.split("dayfly_").skip(1) {
+        let Some((_, path)) = rest.split_once("::") else { continue };
+        let is_of_path = |c: char| c.is_alphanumeric() || "_:{}, \n".contains(c);
+        let path = &path[..path.find(|c| !is_of_path(c)).unwrap_or(path.len())];
+        let (path, group) = path.split_once('{').unwrap_or((path, ""));
+        let group = group.split('}').next().unwrap();
+        let last = path.split([' ', ',', '\n', '}']).next().unwrap().rsplit("::").next();
+        let words = last.into_iter().chain(group.split(',').map(str::trim));
+        let is_type = |name: &&str| name.starts_with(char::is_uppercase) && !name.contains(' ');
+        names.extend(words.filter(is_type).map(str::to_owned));
+    }
+    names
 }
 
 #[test]

@@ -14,7 +14,7 @@ use crate::cancel::Waiter;
 use crate::catalog::Container;
 use crate::delete_partition::DeletePartition;
 use crate::desk::Desk;
-use crate::items::{Refused, WritePlan, Written, batch_answer};
+use crate::items::{RefusedPlan, WritePlan, Written, batch_answer};
 use crate::metering::Toll;
 use crate::operation::BatchForm;
 use crate::reply::{Reply, Usage, stopped};
@@ -26,11 +26,11 @@ pub enum Answer {
     /// It is here.
     Ready(Reply),
     /// It comes when a commit is durable and visible.
-    Pending(Pending),
+    Pending(PendingAnswer),
 }
 
 /// An answer that has not come yet.
-pub struct Pending(pub(crate) Waiting);
+pub struct PendingAnswer(pub(crate) Waiting);
 
 /// What an answer waits for.
 pub(crate) enum Waiting {
@@ -63,7 +63,7 @@ impl FromContainer {
         let (Ok(_), Some(now)) = (&reply.outcome, reply.now) else { return Answer::Ready(reply) };
         let lsn = reply.place.as_ref().and_then(|place| place.lsn);
         match desk.hand_in(move || shared.usage_at(&container, now, lsn)) {
-            Ok(usage) => Answer::Pending(Pending(Waiting::Told(reply, usage))),
+            Ok(usage) => Answer::Pending(PendingAnswer(Waiting::Told(reply, usage))),
             // The write is done, whether or not somebody has time for figures.
             Err(_) => Answer::Ready(reply),
         }
@@ -75,7 +75,7 @@ impl Answer {
     #[cfg(test)]
     pub(crate) fn begun(self) -> Answer {
         match self {
-            Answer::Pending(Pending(Waiting::Begun(receiver))) => begun(receiver.recv().ok()),
+            Answer::Pending(PendingAnswer(Waiting::Begun(receiver))) => begun(receiver.recv().ok()),
             answer => answer,
         }
     }
@@ -85,7 +85,7 @@ impl Answer {
         loop {
             self = match self {
                 Answer::Ready(reply) => return reply,
-                Answer::Pending(Pending(waiting)) => match waiting {
+                Answer::Pending(PendingAnswer(waiting)) => match waiting {
                     Waiting::Item(ticket, within) => within.tell(done(ticket.wait())),
                     Waiting::Batch(ticket, within, form) => {
                         within.tell(batch_answer(ticket.wait(), form))
@@ -107,7 +107,7 @@ impl Answer {
     }
 }
 
-impl Pending {
+impl PendingAnswer {
     /// Resolves when the answer is here.
     pub async fn answer(self) -> Reply {
         let mut waiting = self.0;
@@ -133,7 +133,7 @@ impl Pending {
             };
             match answer {
                 Answer::Ready(reply) => return reply,
-                Answer::Pending(Pending(next)) => waiting = next,
+                Answer::Pending(PendingAnswer(next)) => waiting = next,
             }
         }
     }
@@ -152,9 +152,9 @@ fn told(mut reply: Reply, usage: Option<Usage>) -> Answer {
     Answer::Ready(reply)
 }
 
-fn done(outcome: Result<Written, Refused>) -> Reply {
+fn done(outcome: Result<Written, RefusedPlan>) -> Reply {
     match outcome {
-        Ok(written) | Err(Refused::Decided(written)) => written.into_reply(),
-        Err(Refused::Failed(reply)) => reply,
+        Ok(written) | Err(RefusedPlan::Decided(written)) => written.into_reply(),
+        Err(RefusedPlan::Failed(reply)) => reply,
     }
 }

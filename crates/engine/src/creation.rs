@@ -43,7 +43,7 @@ const KEY_STEPS: u64 = 2;
 pub(crate) const ITEM_STEPS: u64 = 10;
 
 /// Counts the steps of whoever reads, and may stop it.
-pub(crate) type Count<'a> = &'a dyn Fn(u64) -> Result<()>;
+pub(crate) type CountSteps<'a> = &'a dyn Fn(u64) -> Result<()>;
 
 /// The items of a segment, from a number on.
 pub(crate) struct InOrder<'a> {
@@ -72,7 +72,7 @@ impl<'a> InOrder<'a> {
         opened: &'a Opened,
         segment: &Segment,
         from: u64,
-        count: Count<'_>,
+        count: CountSteps<'_>,
     ) -> Result<InOrder<'a>> {
         let (snapshot, bucket) = (&*opened.snapshot, segment.bucket);
         let liveness = Liveness::of(snapshot, bucket).map_err(storage_failed)?;
@@ -114,7 +114,7 @@ impl<'a> InOrder<'a> {
     }
 
     /// Reads on; all that is met may be dead. `false`: there is nothing more.
-    pub(crate) fn fetch(&mut self, wanted: usize, count: Count<'_>) -> Result<bool> {
+    pub(crate) fn fetch(&mut self, wanted: usize, count: CountSteps<'_>) -> Result<bool> {
         let chunk = self.chunk.min(wanted.max(CHUNK_MIN));
         self.chunk = (self.chunk * 2).min(CHUNK_MAX);
         let numbers: Vec<u64> = match &mut self.course {
@@ -142,7 +142,7 @@ impl<'a> InOrder<'a> {
         Ok(true)
     }
 
-    fn fetch_items(&mut self, chunk: usize, count: Count<'_>) -> Result<bool> {
+    fn fetch_items(&mut self, chunk: usize, count: CountSteps<'_>) -> Result<bool> {
         let Course::Items(scope, barren) = &mut self.course else { return Ok(false) };
         let range = keys::items_from(self.from);
         let pairs =
@@ -187,7 +187,7 @@ fn gathered(
     segment: &Segment,
     from: u64,
     looked: &mut Looked,
-    count: Count<'_>,
+    count: CountSteps<'_>,
 ) -> Result<Option<Vec<u64>>> {
     let (mut numbers, mut chunk) = (Vec::new(), CHUNK_MIN);
     let most = opened.limits.gathered_items;
@@ -240,7 +240,7 @@ impl<'a> Rows<'a> {
 
     /// Reads some rows, of which those are kept that are alive. The number of the last
     /// one; none at the end.
-    fn read_on(&mut self, limit: usize, count: Count<'_>) -> Result<Option<u64>> {
+    fn read_on(&mut self, limit: usize, count: CountSteps<'_>) -> Result<Option<u64>> {
         let before = self.entries.looked.keys;
         match self.entries.page(limit).map_err(storage_failed)? {
             Some(page) => self.read.extend(page),
@@ -251,7 +251,7 @@ impl<'a> Rows<'a> {
     }
 
     /// The number of the next item; none at the end.
-    fn peek(&mut self, count: Count<'_>) -> Result<Option<u64>> {
+    fn peek(&mut self, count: CountSteps<'_>) -> Result<Option<u64>> {
         while self.read.is_empty() && !self.is_end {
             self.read_on(self.ahead, count)?;
         }
@@ -260,7 +260,7 @@ impl<'a> Rows<'a> {
 }
 
 /// The next numbers of several partitions, in order.
-fn merged(rows: &mut [Rows<'_>], limit: usize, count: Count<'_>) -> Result<Vec<u64>> {
+fn merged(rows: &mut [Rows<'_>], limit: usize, count: CountSteps<'_>) -> Result<Vec<u64>> {
     let mut numbers = Vec::with_capacity(limit);
     while numbers.len() < limit {
         let mut first: Option<(u64, usize)> = None;

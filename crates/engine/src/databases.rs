@@ -154,7 +154,9 @@ pub(crate) fn delete(clerk: &Clerk<'_>, segment: &str, condition: Condition) -> 
         Ok(_) => {
             let condemned = condemned.lock().map(|found| found.clone());
             let (database, buckets) = condemned.unwrap_or_default();
-            database.into_iter().for_each(|database| clerk.shares_no_more(database));
+            if let Some(database) = database {
+                clerk.shares_no_more(database);
+            }
             clerk.close_buckets(&buckets)
         }
         Err(error) => refusals.contains(&error.kind),

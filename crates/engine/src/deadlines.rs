@@ -60,7 +60,7 @@ struct DueLine {
 
 /// What a look at a bucket said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum After {
+pub(crate) enum Outlook {
     /// More is due.
     More,
     /// Nothing is due before this second; `None`: nothing is to come.
@@ -71,17 +71,16 @@ pub(crate) enum After {
     Failed(Second),
 }
 
-impl After {
+impl Outlook {
     /// What two looks at one bucket said.
-    pub(crate) fn and(self, other: After) -> After {
+    pub(crate) fn and(self, other: Outlook) -> Outlook {
         match (self, other) {
-            (After::Next(one), After::Next(other)) => {
-                After::Next([one, other].into_iter().flatten().min())
+            (Outlook::Next(one), Outlook::Next(other)) => {
+                Outlook::Next([one, other].into_iter().flatten().min())
             }
-            (After::Next(_) | After::More, After::More) | (After::More, After::Next(_)) => {
-                After::More
-            }
-            (ended, After::Next(_) | After::More) => ended,
+            (Outlook::Next(_) | Outlook::More, Outlook::More)
+            | (Outlook::More, Outlook::Next(_)) => Outlook::More,
+            (ended, Outlook::Next(_) | Outlook::More) => ended,
             (_, ended) => ended,
         }
     }
@@ -147,27 +146,27 @@ impl Deadlines {
     }
 
     /// The look at a bucket that was taken is over.
-    pub(crate) fn settle(&self, bucket: Bucket, after: After) {
+    pub(crate) fn settle(&self, bucket: Bucket, after: Outlook) {
         let known = self.known(bucket);
         let mut line = lock(&self.line);
         line.working = None;
-        let failed = matches!(after, After::Failed(_));
+        let failed = matches!(after, Outlook::Failed(_));
         if !failed {
             line.failures.remove(&bucket);
         }
         match after {
-            After::More => {
+            Outlook::More => {
                 line.waiting.remove(&(known.due.load(Ordering::Acquire), bucket));
                 known.due.store(READY, Ordering::Release);
                 line.ready.push_back(bucket);
             }
-            After::Next(Some(at)) => line.lower(bucket, &known, at),
-            After::Next(None) => {}
-            After::Gone => {
+            Outlook::Next(Some(at)) => line.lower(bucket, &known, at),
+            Outlook::Next(None) => {}
+            Outlook::Gone => {
                 drop(line);
                 self.forget(bucket);
             }
-            After::Failed(now) => {
+            Outlook::Failed(now) => {
                 let times = line.failures.entry(bucket).or_default();
                 let pause = (1 << (*times).min(6)).min(PAUSE_MAX);
                 *times += 1;
@@ -256,7 +255,7 @@ mod tests {
         let turns: Vec<_> = (0..4)
             .filter_map(|_| {
                 let bucket = deadlines.take()?;
-                deadlines.settle(bucket, After::More);
+                deadlines.settle(bucket, Outlook::More);
                 Some(bucket)
             })
             .collect();
@@ -270,12 +269,12 @@ mod tests {
         deadlines.wake(10);
         assert_eq!(deadlines.take(), Some(A));
         deadlines.tell(A, 15);
-        deadlines.settle(A, After::Next(Some(30)));
+        deadlines.settle(A, Outlook::Next(Some(30)));
         assert_eq!(deadlines.waiting(), (Some(15), 1));
 
         assert_eq!(turns(&deadlines, 15), [A]);
         deadlines.tell(A, 20);
-        deadlines.settle(A, After::More);
+        deadlines.settle(A, Outlook::More);
         assert_eq!(deadlines.waiting(), (None, 1));
     }
 
@@ -286,14 +285,14 @@ mod tests {
         let mut now = 100;
         for pause in [1, 2, 4, 8, 16, 32, 60, 60] {
             assert_eq!(turns(&deadlines, now), [A]);
-            deadlines.settle(A, After::Failed(now));
+            deadlines.settle(A, Outlook::Failed(now));
             assert_eq!(deadlines.waiting(), (Some(now + pause), 1));
             now += pause;
         }
         assert_eq!(turns(&deadlines, now), [A]);
-        deadlines.settle(A, After::Next(Some(now)));
+        deadlines.settle(A, Outlook::Next(Some(now)));
         assert_eq!(turns(&deadlines, now), [A]);
-        deadlines.settle(A, After::Failed(now));
+        deadlines.settle(A, Outlook::Failed(now));
         assert_eq!(deadlines.waiting(), (Some(now + 1), 1));
     }
 
@@ -303,7 +302,7 @@ mod tests {
         deadlines.look_at(A);
         assert_eq!(turns(&deadlines, 1), [A]);
         deadlines.tell(A, 50);
-        deadlines.settle(A, After::Gone);
+        deadlines.settle(A, Outlook::Gone);
         assert_eq!(deadlines.waiting(), (None, 0));
         assert!(deadlines.known.read().unwrap().is_empty());
     }

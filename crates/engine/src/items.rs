@@ -36,7 +36,7 @@ use dayfly_storage::Bucket;
 pub(crate) use self::batch::{
     answer as batch_answer, plan as batch_plan, throttled as batch_throttled,
 };
-pub(crate) use self::plan::{Around, Refused, WritePlan, Written, plan_one};
+pub(crate) use self::plan::{Around, RefusedPlan, WritePlan, Written, plan_one};
 use crate::catalog::{Container, not_found};
 use crate::keys::{self, ItemKey, Partition};
 use crate::liveness::Liveness;

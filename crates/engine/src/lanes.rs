@@ -79,10 +79,10 @@ impl<T> ByLane<T> {
     }
 }
 
-type Query = dyn Fn(&Shared, &Steps<'_>) -> Reply + Send + Sync;
+type LaneQuery = dyn Fn(&Shared, &Steps<'_>) -> Reply + Send + Sync;
 
 struct Job {
-    query: Box<Query>,
+    query: Box<LaneQuery>,
     cancel: Cancel,
     answer: oneshot::Sender<Reply>,
 }

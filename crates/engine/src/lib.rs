@@ -91,7 +91,7 @@ use dayfly_storage::{
 pub use dayfly_storage::{COMMIT_SECONDS, Figures};
 use serde_json::json;
 
-pub use crate::answer::{Answer, Pending};
+pub use crate::answer::{Answer, PendingAnswer};
 use crate::answer::{FromContainer, Waiting};
 pub use crate::caller::Caller;
 use crate::cancel::{Cancel, Waiter};
@@ -199,7 +199,7 @@ impl Engine {
             })
         });
         match answer {
-            Ok(receiver) => Answer::Pending(Pending(Waiting::Begun(receiver))),
+            Ok(receiver) => Answer::Pending(PendingAnswer(Waiting::Begun(receiver))),
             Err(refused) => Answer::Ready(refused.into()),
         }
     }
@@ -418,7 +418,7 @@ impl Switchboard {
         change: impl FnOnce(&Clerk<'_>) -> Reply + Send + 'static,
     ) -> Answer {
         let change = move |shared: &Shared| change(&Clerk::new(shared));
-        Answer::Pending(Pending(Waiting::Work(self.changes.hand_in(change), toll)))
+        Answer::Pending(PendingAnswer(Waiting::Work(self.changes.hand_in(change), toll)))
     }
 
     /// Queries may take long, so they have threads of their own.
@@ -429,7 +429,7 @@ impl Switchboard {
         query: impl Fn(&Shared, &Steps<'_>) -> Reply + Send + Sync + 'static,
     ) -> Answer {
         let receiver = self.lanes.hand_in(cancel.clone(), query);
-        Answer::Pending(Pending(Waiting::Query(receiver, Waiter(cancel), toll)))
+        Answer::Pending(PendingAnswer(Waiting::Query(receiver, Waiter(cancel), toll)))
     }
 
     fn write_item(&self, write: WriteItem) -> Answer {
@@ -514,7 +514,7 @@ impl Switchboard {
                 };
                 let (shared, container) = (Arc::clone(&self.shared), opened.container);
                 let within = FromContainer { shared, container, desk, toll };
-                Answer::Pending(Pending(waiting(ticket, within)))
+                Answer::Pending(PendingAnswer(waiting(ticket, within)))
             }
             Err(error) => {
                 let reply = opened.failed(error).at(opened.place(part));
@@ -556,7 +556,7 @@ impl Switchboard {
     fn run_purge(&self, scope: Option<u32>, now: Timestamp) -> Answer {
         let purge = Arc::clone(&self.purge);
         let run = move |_: &Shared| purge::run(&purge, scope, now);
-        Answer::Pending(Pending(Waiting::Work(self.purges.hand_in(run), None)))
+        Answer::Pending(PendingAnswer(Waiting::Work(self.purges.hand_in(run), None)))
     }
 
     fn steer_purge(

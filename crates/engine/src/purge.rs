@@ -47,10 +47,10 @@ pub use self::counters::{LAG_SECONDS, Lag, PurgeFigures};
 pub(crate) use self::due::passed;
 use self::due::{Look, LookBounds};
 pub(crate) use self::means::Means;
-use self::pacer::{ByUsers, Load, Meter, Pacer, awaited};
+use self::pacer::{ByUsers, Load, LoadMeter, Pacer, awaited};
 pub(crate) use self::pacer::{PERIOD, Pace};
 use self::unit::Cursor;
-use crate::deadlines::After;
+use crate::deadlines::Outlook;
 use crate::head::State;
 use crate::index::Runs;
 use crate::locks::lock;
@@ -123,7 +123,7 @@ pub(crate) struct Purge {
     /// Where the index of a bucket lost something since the store was told.
     runs: Mutex<HashMap<Bucket, Runs>>,
     pacer: Box<dyn Pacer>,
-    meter: Meter,
+    meter: LoadMeter,
     paused: Mutex<Paused>,
     /// Whether the log says that the purge is held.
     told_held: AtomicBool,
@@ -150,7 +150,7 @@ impl Purge {
             units: AtomicU64::new(0),
             runs: Mutex::default(),
             pacer: Box::new(ByUsers),
-            meter: Meter::default(),
+            meter: LoadMeter::default(),
             paused: Mutex::default(),
             told_held: AtomicBool::new(false),
             counters: Counters::default(),
@@ -269,11 +269,11 @@ fn bury_in_turn(purge: &Purge, bucket: Bucket, pace: Pace, now: Second) {
     let tells = || purge.shared.store.snapshot().is_ok_and(|now| tells_ends(&*now, bucket));
     if purge.is_paused(container) && !tells() {
         // Resuming looks at it again, and so does whoever begins its log.
-        return purge.shared.deadlines.settle(bucket, After::Next(None));
+        return purge.shared.deadlines.settle(bucket, Outlook::Next(None));
     }
     let means = purge.means(bucket, pace, Chore::Purge);
     if !means.is_there() {
-        let next = After::Next(Some(now.saturating_add(1)));
+        let next = Outlook::Next(Some(now.saturating_add(1)));
         return purge.shared.deadlines.settle(bucket, next);
     }
     let stepped = catch_unwind(AssertUnwindSafe(|| step(purge, bucket, pace, &means)));
@@ -283,23 +283,23 @@ fn bury_in_turn(purge: &Purge, bucket: Bucket, pace: Pace, now: Second) {
     });
     let (after, failure) = match stepped {
         // The store's time may stand a little behind what a glance shows.
-        Ok(After::Next(Some(at))) => (After::Next(Some(at.max(now.saturating_add(1)))), None),
+        Ok(Outlook::Next(Some(at))) => (Outlook::Next(Some(at.max(now.saturating_add(1)))), None),
         Ok(after) => (after, None),
         // Its container was deleted meanwhile; the next look finds that out.
         Err(dayfly_storage::Error::Retry) => {
             tracing::debug!(bucket = bucket.0, "a write came before a purge");
-            (After::Failed(now), None)
+            (Outlook::Failed(now), None)
         }
         Err(error) => {
             tracing::warn!(%error, bucket = bucket.0, "a purge failed and is tried again");
-            (After::Failed(now), Some(error.to_string()))
+            (Outlook::Failed(now), Some(error.to_string()))
         }
     };
-    if matches!(after, After::Next(_)) {
+    if matches!(after, Outlook::Next(_)) {
         means.rest();
     }
     purge.shared.deadlines.settle(bucket, after);
-    if after == After::Gone {
+    if after == Outlook::Gone {
         purge.forget(bucket);
     } else if let Some(container) = container {
         purge.counters.looked(container, failure);
@@ -316,7 +316,12 @@ fn clear_in_turn(purge: &Purge, pace: Pace) -> bool {
 }
 
 /// One look at a bucket, and one unit if something is due; and one at its log.
-fn step(purge: &Purge, bucket: Bucket, pace: Pace, means: &Means) -> dayfly_storage::Result<After> {
+fn step(
+    purge: &Purge,
+    bucket: Bucket,
+    pace: Pace,
+    means: &Means,
+) -> dayfly_storage::Result<Outlook> {
     let _unit = lock(&purge.unit);
     let (charge_max, sweep_max) = (means.most(), means.sweep_most());
     let after_sweep = lock(&purge.swept).contains(&bucket);
@@ -329,7 +334,7 @@ fn step(purge: &Purge, bucket: Bucket, pace: Pace, means: &Means) -> dayfly_stor
 
 /// The units of a bucket, one after the other, up to what was due at some time.
 /// While one is on its way to the disk, the next one is read.
-struct Steps<'a> {
+struct UnitSteps<'a> {
     purge: &'a Purge,
     bucket: Bucket,
     until: Timestamp,
@@ -337,14 +342,14 @@ struct Steps<'a> {
     means: Means,
 }
 
-impl<'a> Steps<'a> {
-    fn new(purge: &'a Purge, bucket: Bucket, until: Timestamp) -> Steps<'a> {
+impl<'a> UnitSteps<'a> {
+    fn new(purge: &'a Purge, bucket: Bucket, until: Timestamp) -> UnitSteps<'a> {
         let means = Means::of(&purge.shared, bucket, Chore::Purge).unlimited();
-        Steps { purge, bucket, until, ahead: None, means }
+        UnitSteps { purge, bucket, until, ahead: None, means }
     }
 
-    fn step(&mut self, pace: Pace) -> dayfly_storage::Result<After> {
-        let Steps { purge, bucket, until, .. } = *self;
+    fn step(&mut self, pace: Pace) -> dayfly_storage::Result<Outlook> {
+        let UnitSteps { purge, bucket, until, .. } = *self;
         let _unit = lock(&purge.unit);
         let look = |behind| {
             let (until, after_sweep) = (Some(until), lock(&purge.swept).contains(&bucket));
@@ -366,10 +371,10 @@ fn commit(
     bucket: Bucket,
     (look, means): (Look, &Means),
     meanwhile: impl FnOnce(Cursor) -> dayfly_storage::Result<Option<Look>>,
-) -> dayfly_storage::Result<(After, Option<Look>)> {
+) -> dayfly_storage::Result<(Outlook, Option<Look>)> {
     let (unit, more, next) = match look {
-        Look::Gone => return Ok((After::Gone, None)),
-        Look::Nothing(next) => return Ok((After::Next(next), None)),
+        Look::Gone => return Ok((Outlook::Gone, None)),
+        Look::Nothing(next) => return Ok((Outlook::Next(next), None)),
         Look::Due { unit, more, next } => (unit, more, next),
     };
     let (end, sweeps) = (unit.end(), unit.sweeps());
@@ -389,7 +394,7 @@ fn commit(
     // Another look has the deleted partitions, too.
     let ahead = ahead.map(|ahead| ahead.filter(|look| !matches!(look, Look::Nothing(_))));
     tell_emptied(purge, bucket, &buried.runs, more);
-    let after = if more { After::More } else { After::Next(next) };
+    let after = if more { Outlook::More } else { Outlook::Next(next) };
     Ok((after, if is_cut { None } else { ahead? }))
 }
 
@@ -415,15 +420,15 @@ pub(crate) fn all(purge: &Purge) -> Result<u64> {
     let mut failure = None;
     let until = now(purge)?;
     for bucket in buckets(purge, None) {
-        let mut steps = Steps::new(purge, bucket, until);
-        let mut outcome = Ok(After::More);
-        while outcome == Ok(After::More) {
+        let mut steps = UnitSteps::new(purge, bucket, until);
+        let mut outcome = Ok(Outlook::More);
+        while outcome == Ok(Outlook::More) {
             outcome = steps.step(Pace::FULL);
         }
         let _unit = lock(&purge.unit);
         while outcome.is_ok() {
             outcome = trim::step(purge, bucket, Pace::FULL);
-            if outcome != Ok(After::More) {
+            if outcome != Ok(Outlook::More) {
                 break;
             }
         }
@@ -462,14 +467,14 @@ pub(crate) fn run(purge: &Purge, container: Option<u32>, until: Timestamp) -> Re
 /// Removes what was due in `bucket` at `until`.
 fn drain(purge: &Purge, bucket: Bucket, until: Timestamp) -> Result<()> {
     let mut tries = TRIES;
-    let mut steps = Steps::new(purge, bucket, until);
+    let mut steps = UnitSteps::new(purge, bucket, until);
     loop {
         if let Some(hold) = purge.shared.store.glance().purge_hold {
             return Err(held(hold));
         }
         let pace = awaited(&*purge.pacer, purge.load(true));
         let rest = match steps.step(pace) {
-            Ok(After::More) => pace.rest,
+            Ok(Outlook::More) => pace.rest,
             Ok(_) => return Ok(()),
             Err(error) if tries == 0 => return Err(storage_failed(error)),
             Err(_) => {

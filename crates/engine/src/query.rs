@@ -49,7 +49,7 @@ use dayfly_model::charge::{self, Charge, Loaded};
 use dayfly_model::container::Geospatial;
 use dayfly_model::{Error, ErrorKind, Result};
 use dayfly_sql::Request;
-use dayfly_sql::run::{Added, Finished, Item, Limits, Page, Program, Resume, Steps, Style};
+use dayfly_sql::run::{Added, Finished, Item, Limits, Program, QueryPage, Resume, Steps, Style};
 
 use self::access::{Access, Found, Within};
 use self::again::Again;
@@ -154,8 +154,9 @@ fn run(shared: &Shared, opened: &Opened, asked: &QueryItems, steps: &Steps<'_>) 
     let (resume, at) = start_of(&program, &request, start.transpose()?)?;
     let limits = Limits { rows: pages::limit(&asked.page), bytes: PAGE_BYTES_MAX };
     let flat = container.definition().geospatial == Geospatial::Geometry;
-    let new_page =
-        |resume, ordered| Page::new(&program, opened.now(), flat, limits, resume, ordered, steps);
+    let new_page = |resume, ordered| {
+        QueryPage::new(&program, opened.now(), flat, limits, resume, ordered, steps)
+    };
     figures.times.plan = laps.next();
     let (mut taken, mut advice, mut loaded) = (Taken::NoItems, None, Loaded::default());
     let (finished, at) = if program.reads_items() {
@@ -254,7 +255,7 @@ fn check_needs(
 }
 
 /// The page of a query that reads no items.
-fn alone(mut page: Page<'_>) -> Result<(Finished, Position)> {
+fn alone(mut page: QueryPage<'_>) -> Result<(Finished, Position)> {
     page.add_nothing()?;
     Ok((page.finish()?, Position::Start))
 }
@@ -263,7 +264,7 @@ fn alone(mut page: Page<'_>) -> Result<(Finished, Position)> {
 /// the next one starts, and what it looked at.
 fn look(
     Within { opened, program, steps, .. }: Within<'_>,
-    mut page: Page<'_>,
+    mut page: QueryPage<'_>,
     access: &mut Access<'_>,
     again: &Again,
     steps_max: u64,

@@ -122,7 +122,7 @@ impl Quota {
         let container = match self.quotas.container {
             Some(quota) => {
                 let most = self.buckets.iter().map(|bucket| most_in(*bucket)).sum::<Result<_>>()?;
-                Some(Room { quota, live: most, is_exact: false })
+                Some(QuotaRoom { quota, live: most, is_exact: false })
             }
             None => None,
         };
@@ -189,7 +189,7 @@ impl Quota {
 
 /// What a container may hold, and what is alive in it.
 #[derive(Clone, Copy)]
-struct Room {
+struct QuotaRoom {
     quota: u64,
     live: u64,
     /// Whether that is not less.
@@ -200,7 +200,7 @@ struct Room {
 pub(crate) struct Allowance<'q> {
     quota: &'q Quota,
     view: &'q View<'q>,
-    container: Option<Room>,
+    container: Option<QuotaRoom>,
     /// No more than this is alive in the bucket.
     around: u64,
     /// By how much each partition has grown.
@@ -210,7 +210,7 @@ pub(crate) struct Allowance<'q> {
 impl<'q> Allowance<'q> {
     /// Lets a write to a partition put `after` bytes in the place of `before`, or not.
     pub(crate) fn take(&mut self, partition: &'q Partition, before: u64, after: u64) -> Result<()> {
-        let fits = |room: Room| (room.live + after).saturating_sub(before) <= room.quota;
+        let fits = |room: QuotaRoom| (room.live + after).saturating_sub(before) <= room.quota;
         if let Some(room) = &mut self.container
             && after > before
             && !fits(*room)
@@ -218,7 +218,8 @@ impl<'q> Allowance<'q> {
             if !room.is_exact {
                 let hidden = self.quota.hidden(self.view).map_err(storage_failed)?;
                 let hidden = hidden.ok_or_else(|| self.quota.go_back())?;
-                *room = Room { live: room.live.saturating_sub(hidden), is_exact: true, ..*room };
+                *room =
+                    QuotaRoom { live: room.live.saturating_sub(hidden), is_exact: true, ..*room };
             }
             if !fits(*room) {
                 return Err(full(room.quota));

@@ -30,11 +30,11 @@ const HOUR: u64 = 3600;
 const DAY: u64 = 24 * HOUR;
 
 /// The histograms of all buckets of a container, with their policies.
-struct Figures<'a> {
+struct TtlFigures<'a> {
     opened: &'a Opened,
 }
 
-impl Figures<'_> {
+impl TtlFigures<'_> {
     /// Adds up what `sum` finds in each bucket.
     fn each(
         &self,
@@ -106,7 +106,7 @@ pub(crate) fn forecast(opened: &Opened, buckets: u32, seconds: u32) -> Result<Re
         .collect();
     let mut dead = vec![(Count::default(), 0u64); edges.len()];
     let (mut live, mut never) = (Count::default(), Count::default());
-    Figures { opened }.each(|lives, policy| {
+    TtlFigures { opened }.each(|lives, policy| {
         let cuts: Vec<Cuts> = edges.iter().map(|edge| policy.cuts(*edge)).collect();
         for class in Class::MORTAL {
             if lives.all(class)?.is_empty() {
@@ -152,7 +152,7 @@ pub(crate) fn what_if(opened: &Opened, default: ContainerTtl) -> Result<Reply> {
     let mut expired = [Count::default(); 3];
     let mut ends: Option<(Timestamp, Timestamp)> = None;
     let (mut live, mut never, mut opaque) = (Count::default(), Count::default(), 0);
-    Figures { opened }.each(|lives, policy| {
+    TtlFigures { opened }.each(|lives, policy| {
         let changed = policy.changed(default, now);
         let Standing { live: alive, dead: before } = lives.standing(policy, now)?;
         live = live.plus(alive);

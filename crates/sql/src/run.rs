@@ -42,7 +42,7 @@ use dayfly_model::value::Value;
 
 pub use self::budget::{Free, LOOK_EVERY, Leash, Steps};
 pub use self::computed::Computed;
-pub use self::page::{Added, Finished, Given, Held, Holds, Limits, Page, Resume};
+pub use self::page::{Added, Finished, Given, Held, Holds, Limits, QueryPage, Resume};
 pub use self::place::{After, SortPlace};
 pub use self::program::{OrderKey, Program, Style};
 pub use self::sieve::{Fact, IndexStep, Sieve, ValueSpan};

@@ -13,7 +13,7 @@ use std::collections::HashMap;
 
 use dayfly_model::Timestamp;
 use dayfly_model::value::Value;
-use dayfly_sql::run::{Added, Free, Item, Limits, Page, Program, Steps};
+use dayfly_sql::run::{Added, Free, Item, Limits, Program, QueryPage, Steps};
 use dayfly_sql::{Computed, Request};
 use serde_json::{Value as Json, json};
 
@@ -51,7 +51,7 @@ fn run(case: &Json, documents: &[Json]) -> Result<Vec<Json>, String> {
     let plane = case["geospatial_type"] == "Geometry";
     let steps = Steps::new(&Free);
     let now = Timestamp(1_700_000_000);
-    let mut page = Page::new(&program, now, plane, limits, None, false, &steps);
+    let mut page = QueryPage::new(&program, now, plane, limits, None, false, &steps);
     let mut add = || -> dayfly_model::Result<()> {
         if !program.reads_items() {
             page.add_nothing()?;

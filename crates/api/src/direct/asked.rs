@@ -10,7 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use dayfly_model::{Error, Result};
 
-use super::frame::{Client, Head};
+use super::frame::{DirectClient, Head};
 use super::token::Malformed;
 use crate::options::{Opt, Options};
 
@@ -148,7 +148,7 @@ pub(super) struct AskedFrame {
 impl AskedFrame {
     /// Takes a head apart. One that does not say whether a body follows, or by which
     /// number it is answered, ends the connection.
-    pub(super) fn read(head: Head, client: &Client) -> Result<AskedFrame, Malformed> {
+    pub(super) fn read(head: Head, client: &DirectClient) -> Result<AskedFrame, Malformed> {
         let has_body = match head.tokens.number(id::PAYLOAD_PRESENT) {
             Some(0) => false,
             Some(1) => true,
@@ -228,47 +228,51 @@ impl AskedFrame {
     }
 
     /// The token of an option, and how its value is to be read.
-    fn token(&self, option: Opt) -> Option<(u16, Reading)> {
+    fn token(&self, option: Opt) -> Option<(u16, TokenReading)> {
         let is_read = matches!(self.verb, Some(Verb::Read | Verb::ReadFeed));
         let is_item = self.sort.is_some_and(|sort| sort.word == "docs");
         Some(match option {
-            Opt::IncrementalFeed => (0x003F, Reading::Text),
-            Opt::ModifiedSince => (0x0047, Reading::Text),
-            Opt::FeedFormat => (0x00B2, Reading::Text),
-            Opt::Authorization => (0x0001, Reading::Text),
-            Opt::IfMatch if !is_read => (id::MATCH, Reading::Text),
-            Opt::IfNoneMatch if is_read => (id::MATCH, Reading::Text),
-            Opt::Prefer => (0x0082, Reading::Words(&["return=representation", "return=minimal"])),
+            Opt::IncrementalFeed => (0x003F, TokenReading::Text),
+            Opt::ModifiedSince => (0x0047, TokenReading::Text),
+            Opt::FeedFormat => (0x00B2, TokenReading::Text),
+            Opt::Authorization => (0x0001, TokenReading::Text),
+            Opt::IfMatch if !is_read => (id::MATCH, TokenReading::Text),
+            Opt::IfNoneMatch if is_read => (id::MATCH, TokenReading::Text),
+            Opt::Prefer => {
+                (0x0082, TokenReading::Words(&["return=representation", "return=minimal"]))
+            }
             // Clients ask for the strongest of whatever is no item, in every account.
-            Opt::ConsistencyLevel if is_item => (0x0010, Reading::Words(&LEVELS)),
-            Opt::ContentFormat => (0x0065, Reading::Words(&["JsonText", "CosmosBinary"])),
-            Opt::Continuation => (0x0006, Reading::Text),
-            Opt::ContinuationKbMax => (0x0043, Reading::Number),
-            Opt::IntendedRid => (0x009D, Reading::Text),
-            Opt::BatchAtomic => (0x0073, Reading::Flag),
-            Opt::BatchContinue => (0x0074, Reading::Flag),
-            Opt::QueryFeatures => (0x00FF, Reading::Text),
-            Opt::Date => (0x0003, Reading::Text),
-            Opt::PartitionKey => (id::PARTITION_KEY, Reading::Text),
-            Opt::RangeId => (id::RANGE_ID, Reading::Text),
-            Opt::Quota => (0x0040, Reading::Flag),
-            Opt::PostTriggers => (0x000A, Reading::Text),
-            Opt::PreTriggers => (0x0009, Reading::Text),
-            Opt::Statistics => (0x0044, Reading::Flag),
-            Opt::DirectExecution => (0x00C8, Reading::Flag),
-            Opt::EnableScan => (0x001E, Reading::Flag),
-            Opt::QueryMetrics => (0x0042, Reading::Flag),
-            Opt::IndexMetrics => (0x00A9, Reading::Flag),
-            Opt::IndexMetricsV2 => (0x00C2, Reading::Flag),
-            Opt::StartEpk => (0x0062, Reading::Text),
-            Opt::EndEpk => (0x0063, Reading::Text),
-            Opt::IndexingDirective => (0x0007, Reading::Words(&["Default", "Include", "Exclude"])),
-            Opt::MaxItemCount => (0x0004, Reading::Count),
-            Opt::ReadKeyType => (0x0064, Reading::Words(&KEY_TYPES)),
-            Opt::SessionToken => (0x0005, Reading::Text),
-            Opt::ThroughputBucket => (0x00DB, Reading::Number),
-            Opt::Priority => (0x00BF, Reading::Words(&["", "High", "Low"])),
-            Opt::Version => (id::VERSION, Reading::Text),
+            Opt::ConsistencyLevel if is_item => (0x0010, TokenReading::Words(&LEVELS)),
+            Opt::ContentFormat => (0x0065, TokenReading::Words(&["JsonText", "CosmosBinary"])),
+            Opt::Continuation => (0x0006, TokenReading::Text),
+            Opt::ContinuationKbMax => (0x0043, TokenReading::Number),
+            Opt::IntendedRid => (0x009D, TokenReading::Text),
+            Opt::BatchAtomic => (0x0073, TokenReading::Flag),
+            Opt::BatchContinue => (0x0074, TokenReading::Flag),
+            Opt::QueryFeatures => (0x00FF, TokenReading::Text),
+            Opt::Date => (0x0003, TokenReading::Text),
+            Opt::PartitionKey => (id::PARTITION_KEY, TokenReading::Text),
+            Opt::RangeId => (id::RANGE_ID, TokenReading::Text),
+            Opt::Quota => (0x0040, TokenReading::Flag),
+            Opt::PostTriggers => (0x000A, TokenReading::Text),
+            Opt::PreTriggers => (0x0009, TokenReading::Text),
+            Opt::Statistics => (0x0044, TokenReading::Flag),
+            Opt::DirectExecution => (0x00C8, TokenReading::Flag),
+            Opt::EnableScan => (0x001E, TokenReading::Flag),
+            Opt::QueryMetrics => (0x0042, TokenReading::Flag),
+            Opt::IndexMetrics => (0x00A9, TokenReading::Flag),
+            Opt::IndexMetricsV2 => (0x00C2, TokenReading::Flag),
+            Opt::StartEpk => (0x0062, TokenReading::Text),
+            Opt::EndEpk => (0x0063, TokenReading::Text),
+            Opt::IndexingDirective => {
+                (0x0007, TokenReading::Words(&["Default", "Include", "Exclude"]))
+            }
+            Opt::MaxItemCount => (0x0004, TokenReading::Count),
+            Opt::ReadKeyType => (0x0064, TokenReading::Words(&KEY_TYPES)),
+            Opt::SessionToken => (0x0005, TokenReading::Text),
+            Opt::ThroughputBucket => (0x00DB, TokenReading::Number),
+            Opt::Priority => (0x00BF, TokenReading::Words(&["", "High", "Low"])),
+            Opt::Version => (id::VERSION, TokenReading::Text),
             // Said by the operation, or by nobody.
             Opt::PlainDate | Opt::IfMatch | Opt::IfNoneMatch | Opt::ConsistencyLevel => {
                 return None;
@@ -289,7 +293,7 @@ const KEY_TYPES: [&str; 4] =
 
 /// How the value of a token says what a header says in words.
 #[derive(Clone, Copy)]
-enum Reading {
+enum TokenReading {
     Text,
     Number,
     /// A number, and the largest there is for -1.
@@ -316,7 +320,7 @@ impl Options for AskedFrame {
         let tokens = &self.head.tokens;
         let number = || tokens.number(token);
         Ok(match reading {
-            Reading::Text => match tokens.bytes(token) {
+            TokenReading::Text => match tokens.bytes(token) {
                 Some(bytes) => Some(String::from_utf8_lossy(bytes)),
                 None if option == Opt::Version => Some(self.version.as_str().into()),
                 None if option == Opt::RangeId && tokens.bytes(id::PARTITION_KEY).is_none() => {
@@ -324,13 +328,13 @@ impl Options for AskedFrame {
                 }
                 None => None,
             },
-            Reading::Number => number().map(|number| number.to_string().into()),
-            Reading::Count if number() == Some(ALL_THAT_FIT) => Some("-1".into()),
-            Reading::Count => number().map(|number| number.to_string().into()),
-            Reading::Flag => {
+            TokenReading::Number => number().map(|number| number.to_string().into()),
+            TokenReading::Count if number() == Some(ALL_THAT_FIT) => Some("-1".into()),
+            TokenReading::Count => number().map(|number| number.to_string().into()),
+            TokenReading::Flag => {
                 number().map(|number| if number == 0 { "false" } else { "true" }.into())
             }
-            Reading::Words(words) => number().map(|number| {
+            TokenReading::Words(words) => number().map(|number| {
                 let word = usize::try_from(number).ok().and_then(|place| words.get(place));
                 word.map_or_else(|| number.to_string().into(), |word| Cow::from(*word))
             }),

@@ -92,15 +92,15 @@ impl Head {
 
 /// A client, as it has greeted.
 #[derive(Clone, Debug)]
-pub struct Client {
+pub struct DirectClient {
     /// The version of the API, for all its requests.
     pub(super) version: String,
 }
 
-impl Client {
+impl DirectClient {
     /// Reads a greeting: who greets, and what is answered. No greeting is refused: clients
     /// take a refusal for something else.
-    pub fn greet(bytes: Bytes) -> Result<(Client, Vec<u8>), Malformed> {
+    pub fn greet(bytes: Bytes) -> Result<(DirectClient, Vec<u8>), Malformed> {
         let Head { resource: 0, operation: 0, activity, tokens } =
             Head::with(bytes, &GREETING_FORMS)?
         else {
@@ -117,7 +117,7 @@ impl Client {
         answer.small_text(0x0003, SERVER_VERSION);
         answer.ulong(0x0004, IDLE_SECONDS);
         answer.ulong(0x0005, 30);
-        Ok((Client { version }, end(answer, 0)))
+        Ok((DirectClient { version }, end(answer, 0)))
     }
 }
 

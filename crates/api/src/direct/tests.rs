@@ -7,7 +7,7 @@ use dayfly_model::ErrorKind;
 use proptest::prelude::*;
 
 use super::asked::AskedFrame;
-use super::frame::{Client, Head, head_bytes, is_greeting};
+use super::frame::{DirectClient, Head, head_bytes, is_greeting};
 use super::token::{Form, Forms, Malformed, Tokens, Writer};
 use crate::options::{Opt, Options};
 
@@ -26,8 +26,8 @@ fn finished(Writer(mut bytes): Writer) -> Bytes {
     bytes.into()
 }
 
-fn client() -> Client {
-    Client::greet(greeting(1)).unwrap().0
+fn client() -> DirectClient {
+    DirectClient::greet(greeting(1)).unwrap().0
 }
 
 /// The head of a request.
@@ -55,7 +55,7 @@ fn a_greeting_is_known_and_answered() {
     let bytes = greeting(1);
     assert!(is_greeting(bytes.first_chunk().unwrap()));
     assert!(!is_greeting(b"GET / HT") && !is_greeting(b"PRI * HT"));
-    let (client, answer) = Client::greet(bytes).unwrap();
+    let (client, answer) = DirectClient::greet(bytes).unwrap();
     assert_eq!(client.version, "2020-07-15");
     assert_eq!(answer[..4], u32::try_from(answer.len()).unwrap().to_le_bytes());
     assert_eq!(answer[4..8], 200_u32.to_le_bytes());
@@ -63,9 +63,9 @@ fn a_greeting_is_known_and_answered() {
     let tokens = Tokens::read(answer[24..].to_vec().into(), &forms).unwrap();
     assert_eq!((tokens.number(0), tokens.text(1)), (Some(1), Some("2020-07-15")));
     assert_eq!((tokens.text(2), tokens.number(4)), (Some("dayfly"), Some(1800)));
-    assert!(Client::greet(greeting(2)).is_err());
+    assert!(DirectClient::greet(greeting(2)).is_err());
     // A request is no greeting, and a greeting no request.
-    assert!(Client::greet(head(3, 3, |_| ())).is_err());
+    assert!(DirectClient::greet(head(3, 3, |_| ())).is_err());
     assert!(Head::read(greeting(1)).is_err());
 }
 
@@ -201,7 +201,7 @@ proptest! {
     #[test]
     fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
         let _ = Head::read(bytes.clone().into());
-        let _ = Client::greet(bytes.into());
+        let _ = DirectClient::greet(bytes.into());
     }
 
     /// The same for bytes that look like tokens, which get further.

@@ -10,7 +10,7 @@ use std::time::Duration;
 use dayfly_engine::reply::Success;
 use dayfly_model::{ErrorKind, Result};
 
-use super::page::Page;
+use super::page::MetricsPage;
 use crate::kind::Kind;
 use crate::requests::Answered;
 
@@ -113,7 +113,7 @@ impl Meters {
         }
     }
 
-    pub(super) fn render(&self, page: &mut Page) {
+    pub(super) fn render(&self, page: &mut MetricsPage) {
         page.describe(
             "dayfly_requests_total",
             "counter",
@@ -142,7 +142,7 @@ impl Meters {
     }
 
     /// Only of what there was: each is many lines.
-    fn render_durations(&self, page: &mut Page) {
+    fn render_durations(&self, page: &mut MetricsPage) {
         page.describe(
             "dayfly_request_seconds",
             "histogram",

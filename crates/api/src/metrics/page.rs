@@ -8,12 +8,12 @@ pub(super) type Labels<'a> = &'a [(&'a str, &'a str)];
 
 /// What is written, and the metric that is being written.
 #[derive(Default)]
-pub(super) struct Page {
+pub(super) struct MetricsPage {
     pub(super) text: String,
     name: &'static str,
 }
 
-impl Page {
+impl MetricsPage {
     pub(super) fn describe(&mut self, name: &'static str, kind: &str, help: &str) {
         self.name = name;
         let _ = writeln!(self.text, "# HELP {name} {help}\n# TYPE {name} {kind}");

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use super::page::Page;
+use super::page::MetricsPage;
 
 /// In how many parts of a second the kernel tells times, on every machine of ours.
 const TICKS: f64 = 100.0;
@@ -18,7 +18,7 @@ struct Process {
     max_files: Option<u64>,
 }
 
-pub(super) fn render(page: &mut Page) {
+pub(super) fn render(page: &mut MetricsPage) {
     let process = read();
     if let Some(seconds) = process.cpu_seconds {
         page.single(

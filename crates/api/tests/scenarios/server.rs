@@ -6,7 +6,7 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use dayfly_api::direct::{Begun, Client};
+use dayfly_api::direct::{Begun, DirectClient};
 use dayfly_api::{AccountKeys, Api, Cancel, Facts, Incoming, Settings, Way};
 use dayfly_engine::EngineSettings;
 use dayfly_model::Timestamp;
@@ -223,7 +223,7 @@ impl Server {
         }
         let (head, body) = frames::frame(method, path, &signed(method, path, headers, sign), body)?;
         let running = self.running();
-        let (client, _) = Client::greet(frames::greeting("2020-07-15")).unwrap();
+        let (client, _) = DirectClient::greet(frames::greeting("2020-07-15")).unwrap();
         let call = running.api.call(head, &client).unwrap();
         let framed = match running.api.begin(call, &body, Cancel::default()) {
             Begun::Done(framed) => framed,

@@ -119,7 +119,7 @@ fn an_address_for_health_checks_makes_no_network() {
 fn the_emulators_variables_count_where_no_setting_of_ours_does() {
     let habits = Habits {
         port: Some(9000),
-        protocol: Protocol::Https,
+        protocol: EmulatorProtocol::Https,
         key: Some(OTHER.to_owned()),
         data: Some("d".into()),
         ..Habits::default()
@@ -131,7 +131,7 @@ fn the_emulators_variables_count_where_no_setting_of_ours_does() {
         config.check().unwrap()
     };
     let checked = check("--emulator");
-    assert_eq!((checked.listen, checked.protocol), (Listen::Every(9000), Protocol::Https));
+    assert_eq!((checked.listen, checked.protocol), (Listen::Every(9000), EmulatorProtocol::Https));
     assert_eq!((checked.keys.primary.as_str(), checked.own_key), (OTHER, true));
     assert_eq!(checked.place, Place::Folder("d".into()));
 

@@ -29,8 +29,8 @@ impl<'a> Owner<'a> {
         Owner { docno: record.docno, life: record.life, partition }
     }
 
-    pub(super) fn values(&self) -> Values {
-        Values { whole: self.value(false), cut: self.value(true) }
+    pub(super) fn values(&self) -> EntryValues {
+        EntryValues { whole: self.value(false), cut: self.value(true) }
     }
 
     fn value(&self, is_cut: bool) -> Bytes {
@@ -44,12 +44,12 @@ impl<'a> Owner<'a> {
 }
 
 /// The two values that the entries of an item have; all of them share these.
-pub(super) struct Values {
+pub(super) struct EntryValues {
     whole: Bytes,
     cut: Bytes,
 }
 
-impl Values {
+impl EntryValues {
     pub(super) fn of(&self, is_cut: bool) -> Bytes {
         if is_cut { self.cut.clone() } else { self.whole.clone() }
     }

@@ -129,14 +129,14 @@ pub(crate) fn turn(
             continue;
         }
         let moved = step(store, index, bucket, Size { charge_max, ..size });
-        if !matches!(moved, Ok(Step::Nothing)) {
+        if !matches!(moved, Ok(RebuildStep::Nothing)) {
             line.look_at(bucket);
         }
         match moved {
             // Another change came first; the next look begins with that.
-            Ok(Step::Nothing) => budget.idle(bucket),
+            Ok(RebuildStep::Nothing) => budget.idle(bucket),
             Err(Error::Retry) => {}
-            Ok(Step::Committed(charge)) => {
+            Ok(RebuildStep::Committed(charge)) => {
                 budget.spent(bucket, charge);
                 return Ok(Moved::Committed);
             }
@@ -146,23 +146,23 @@ pub(crate) fn turn(
     Ok(Moved::Looked)
 }
 
-enum Step {
+enum RebuildStep {
     Nothing,
     /// What reading the items would cost.
     Committed(Charge),
 }
 
 /// One unit in `bucket`, if its policy changes.
-fn step(store: &dyn Store, index: &Arc<Index>, bucket: Bucket, size: Size) -> Result<Step> {
+fn step(store: &dyn Store, index: &Arc<Index>, bucket: Bucket, size: Size) -> Result<RebuildStep> {
     let snapshot = store.snapshot()?;
     let Some(unit) = look(&*snapshot, index, bucket, size)? else {
-        return Ok(Step::Nothing);
+        return Ok(RebuildStep::Nothing);
     };
-    let charge = unit.items.iter().map(Item::charge).sum();
+    let charge = unit.items.iter().map(RebuiltItem::charge).sum();
     let ticket = commit_on(store, &*snapshot, bucket, unit);
     drop(snapshot);
     ticket.wait()?;
-    Ok(Step::Committed(charge))
+    Ok(RebuildStep::Committed(charge))
 }
 
 /// The next unit of `bucket`; `None`: it has no change under way.
@@ -207,7 +207,7 @@ fn look(
         let records = record::named(snapshot, bucket, &numbers)?;
         for (row, record) in rows.into_iter().zip(records) {
             let version = row.version;
-            let item = Item::new(row, record)?;
+            let item = RebuiltItem::new(row, record)?;
             charge += item.charge().into();
             is_full = !items.is_empty() && size.charge_max.is_some_and(|most| charge > most);
             if is_full {
@@ -228,18 +228,18 @@ fn look(
 }
 
 /// An item whose entries are to follow another policy.
-struct Item {
+struct RebuiltItem {
     record: Record,
     partition: Partition,
     source: Source,
 }
 
-impl Item {
-    fn new(row: FeedRow, record: Record) -> Result<Item> {
+impl RebuiltItem {
+    fn new(row: FeedRow, record: Record) -> Result<RebuiltItem> {
         if record.version != row.version {
             return Err(Error::Corrupt("a feed row without item".to_owned()));
         }
-        Ok(Item { source: Source::of(&record), record, partition: row.partition() })
+        Ok(RebuiltItem { source: Source::of(&record), record, partition: row.partition() })
     }
 
     /// What reading it would cost.
@@ -264,7 +264,7 @@ impl Item {
 struct RebuildUnit {
     index: Arc<Index>,
     bucket: Bucket,
-    items: Arc<Vec<Item>>,
+    items: Arc<Vec<RebuiltItem>>,
     /// The snapshot they were found in.
     mark: Mark,
     from: u64,

@@ -6,7 +6,7 @@ use dayfly_model::Timestamp;
 use dayfly_model::ttl::ItemTtl;
 use dayfly_storage::{Batch, Bucket, Stamp};
 
-use super::decide::{Change, Corpse, New};
+use super::decide::{Corpse, ItemChange, New};
 use super::sight::Old;
 use crate::keys::Partition;
 use crate::liveness::Ending;
@@ -55,12 +55,12 @@ impl<'b> Applied<'b> {
     }
 
     /// Writes the rows of the next write.
-    pub(super) fn apply(&mut self, corpses: &[Corpse], change: Change) {
+    pub(super) fn apply(&mut self, corpses: &[Corpse], change: ItemChange) {
         self.told.turn_to(self.ordinal());
         for Corpse { record, key, indexed, end, .. } in corpses {
             record.bury(self.batch, key, indexed, *end, &mut self.told);
         }
-        if let Change::Nothing { shown } = change {
+        if let ItemChange::Nothing { shown } = change {
             self.made.push(None);
             self.shown.push(self.resolved(shown));
             return;
@@ -78,16 +78,16 @@ impl<'b> Applied<'b> {
         (versions, self.moved.unwrap_or_default())
     }
 
-    fn change(&mut self, change: Change) -> Option<Record> {
+    fn change(&mut self, change: ItemChange) -> Option<Record> {
         match change {
-            Change::Create(New { record, ttl, partition, key, indexed, .. }) => {
+            ItemChange::Create(New { record, ttl, partition, key, indexed, .. }) => {
                 let docno = version::docno(self.stamp, self.ordinal(), keys::slice_of(self.bucket));
                 let record = record.seal(self.seal(ttl, docno));
                 record.put(self.batch, &partition, &key, &indexed, &self.told);
                 self.note(&partition, None, Some(&record));
                 Some(record)
             }
-            Change::Replace { new, old, difference } => {
+            ItemChange::Replace { new, old, difference } => {
                 let old = self.resolved(old)?;
                 let mut seal = self.seal(new.ttl, old.docno);
                 seal.is_touched = old.is_touched_by(seal.life, &difference);
@@ -97,7 +97,7 @@ impl<'b> Applied<'b> {
                 self.note(partition, Some(&old), Some(&record));
                 Some(record)
             }
-            Change::Move { new, old, before, from } => {
+            ItemChange::Move { new, old, before, from } => {
                 let old = self.resolved(old)?;
                 let New { record, ttl, partition, key, indexed, .. } = new;
                 let record = record.seal(self.seal(ttl, old.docno));
@@ -106,13 +106,13 @@ impl<'b> Applied<'b> {
                 self.note(&partition, Some(&old), Some(&record));
                 Some(record)
             }
-            Change::Bury { old, spot, indexed } => {
+            ItemChange::Bury { old, spot, indexed } => {
                 let old = self.resolved(old)?;
                 old.bury(self.batch, &spot.key, &indexed, Ending::Deleted(None), &mut self.told);
                 self.note(&spot.partition, Some(&old), None);
                 None
             }
-            Change::Nothing { .. } => None,
+            ItemChange::Nothing { .. } => None,
         }
     }
 

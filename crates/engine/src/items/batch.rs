@@ -8,7 +8,7 @@ use dayfly_model::charge::Charge;
 use dayfly_model::partition_key::{self, PartitionKey};
 use dayfly_model::{Error, ErrorKind, Result};
 
-use super::plan::{Around, Refused, WritePlan, Written, plan as plan_of};
+use super::plan::{Around, RefusedPlan, WritePlan, Written, plan as plan_of};
 use crate::operation::{Act, BatchForm, BatchMode, WriteBatch, WriteItem};
 use crate::parts::{self, Home};
 use crate::reply::{Origin, Reply, Success};
@@ -89,9 +89,9 @@ fn checked(given: Option<PartitionKey>, key: &PartitionKey) -> Result<PartitionK
 }
 
 /// The answer to a batch: that of each operation, in order.
-pub(crate) fn answer(outcome: Result<Written, Refused>, form: BatchForm) -> Reply {
+pub(crate) fn answer(outcome: Result<Written, RefusedPlan>, form: BatchForm) -> Reply {
     match outcome {
-        Ok(written) | Err(Refused::Decided(written)) => {
+        Ok(written) | Err(RefusedPlan::Decided(written)) => {
             let (mut place, now) = written.origin();
             let results: Vec<Reply> = written.into_replies().into_iter().map(free).collect();
             // Where one failed, the service does not tell the RID.
@@ -101,7 +101,7 @@ pub(crate) fn answer(outcome: Result<Written, Refused>, form: BatchForm) -> Repl
             let charge: Charge = results.iter().map(|result| result.charge).sum();
             Reply::ok(shown(results, form), now, charge).at(place)
         }
-        Err(Refused::Failed(reply)) => reply,
+        Err(RefusedPlan::Failed(reply)) => reply,
     }
 }
 

@@ -26,7 +26,7 @@ use crate::unique;
 pub(super) struct Decision {
     /// Expired items that stand in its way, and are buried first.
     pub(super) corpses: Vec<Corpse>,
-    pub(super) change: Change,
+    pub(super) change: ItemChange,
     pub(super) status: u16,
     pub(super) charge: Charge,
     /// Whether the item has a `ttl` that counts for nothing.
@@ -36,7 +36,7 @@ pub(super) struct Decision {
 }
 
 /// What changes.
-pub(super) enum Change {
+pub(super) enum ItemChange {
     /// An item comes.
     Create(New),
     /// The next version of an item.
@@ -77,31 +77,31 @@ impl Decision {
         let buried: usize = self.corpses.iter().map(|corpse| corpse.indexed.rows()).sum();
         buried
             + match &self.change {
-                Change::Create(new) => new.indexed.rows(),
-                Change::Replace { difference, .. } => difference.rows(),
-                Change::Move { new, before, .. } => before.rows() + new.indexed.rows(),
-                Change::Bury { indexed, .. } => indexed.rows(),
-                Change::Nothing { .. } => 0,
+                ItemChange::Create(new) => new.indexed.rows(),
+                ItemChange::Replace { difference, .. } => difference.rows(),
+                ItemChange::Move { new, before, .. } => before.rows() + new.indexed.rows(),
+                ItemChange::Bury { indexed, .. } => indexed.rows(),
+                ItemChange::Nothing { .. } => 0,
             }
     }
 
     /// An item whose end is known before its commit must not be dead when it comes.
     fn bounded(self) -> Decision {
         let end = match &self.change {
-            Change::Create(new) | Change::Replace { new, .. } | Change::Move { new, .. } => {
-                match new.ttl {
-                    ItemTtl::Until(end) => end.0,
-                    _ => Second::MAX,
-                }
-            }
-            Change::Bury { .. } | Change::Nothing { .. } => Second::MAX,
+            ItemChange::Create(new)
+            | ItemChange::Replace { new, .. }
+            | ItemChange::Move { new, .. } => match new.ttl {
+                ItemTtl::Until(end) => end.0,
+                _ => Second::MAX,
+            },
+            ItemChange::Bury { .. } | ItemChange::Nothing { .. } => Second::MAX,
         };
         Decision { valid_before: self.valid_before.min(end), ..self }
     }
 
     /// Whether it writes anything.
     pub(super) fn writes(&self) -> bool {
-        !matches!(self.change, Change::Nothing { .. })
+        !matches!(self.change, ItemChange::Nothing { .. })
     }
 
     /// How many bytes of items are alive before it and after it, of those that it is about.
@@ -109,12 +109,12 @@ impl Decision {
         let of_old = |old: &Old| shown_bytes(old.text().len(), now);
         let of_new = |new: &New| shown_bytes(new.text.len(), now);
         match &self.change {
-            Change::Create(new) => (0, of_new(new)),
-            Change::Replace { new, old, .. } | Change::Move { new, old, .. } => {
+            ItemChange::Create(new) => (0, of_new(new)),
+            ItemChange::Replace { new, old, .. } | ItemChange::Move { new, old, .. } => {
                 (of_old(old), of_new(new))
             }
-            Change::Bury { old, .. } => (of_old(old), 0),
-            Change::Nothing { .. } => (0, 0),
+            ItemChange::Bury { old, .. } => (of_old(old), 0),
+            ItemChange::Nothing { .. } => (0, 0),
         }
     }
 
@@ -122,13 +122,17 @@ impl Decision {
     /// `minimal`.
     pub(super) fn answer_bytes(&self, minimal: bool) -> usize {
         match &self.change {
-            Change::Create(_) | Change::Replace { .. } | Change::Move { .. } if minimal => 0,
-            Change::Create(new) | Change::Replace { new, .. } | Change::Move { new, .. } => {
-                new.text.len()
+            ItemChange::Create(_) | ItemChange::Replace { .. } | ItemChange::Move { .. }
+                if minimal =>
+            {
+                0
             }
-            Change::Nothing { .. } if self.status == 304 => 0,
-            Change::Nothing { shown } => shown.shown_bytes(),
-            Change::Bury { .. } => 0,
+            ItemChange::Create(new)
+            | ItemChange::Replace { new, .. }
+            | ItemChange::Move { new, .. } => new.text.len(),
+            ItemChange::Nothing { .. } if self.status == 304 => 0,
+            ItemChange::Nothing { shown } => shown.shown_bytes(),
+            ItemChange::Bury { .. } => 0,
         }
     }
 }
@@ -194,7 +198,7 @@ impl Decider<'_> {
             corpses,
             status: 201,
             charge: charge::of_create(body.text.len(), new.indexed.charged()),
-            change: Change::Create(new),
+            change: ItemChange::Create(new),
             ttl_ignored: self.ignores_ttl(body),
             valid_before: self.sight.valid_before(),
         })
@@ -211,7 +215,7 @@ impl Decider<'_> {
         let difference = Difference::new(before, new.indexed.clone());
         let terms =
             other.map_or_else(|| difference.charged(), |other| new.indexed.charged_after(&other));
-        Ok(self.over(body, old, corpses, terms, |old| Change::Replace { new, old, difference }))
+        Ok(self.over(body, old, corpses, terms, |old| ItemChange::Replace { new, old, difference }))
     }
 
     /// A new version of an item that is alive, made of the one that it has.
@@ -254,7 +258,7 @@ impl Decider<'_> {
         let from = from.key.clone();
         let other = self.sight.index_by_newest(&old)?;
         let terms = new.indexed.charged_after(other.as_ref().unwrap_or(&before));
-        Ok(self.over(body, old, corpses, terms, |old| Change::Move { new, old, before, from }))
+        Ok(self.over(body, old, corpses, terms, |old| ItemChange::Move { new, old, before, from }))
     }
 
     /// The decision to write over `old`, with so many terms that come or go.
@@ -264,7 +268,7 @@ impl Decider<'_> {
         old: Old,
         corpses: Vec<Corpse>,
         terms: usize,
-        change: impl FnOnce(Old) -> Change,
+        change: impl FnOnce(Old) -> ItemChange,
     ) -> Decision {
         Decision {
             corpses,
@@ -287,7 +291,7 @@ impl Decider<'_> {
             charge: charge::of_delete(old.text().len(), terms),
             ttl_ignored: false,
             valid_before: self.alive_before(&old),
-            change: Change::Bury { old, spot: spot.clone(), indexed },
+            change: ItemChange::Bury { old, spot: spot.clone(), indexed },
         })
     }
 
@@ -301,7 +305,7 @@ impl Decider<'_> {
             charge: if is_known { Charge::MISS } else { charge::of_read(old.shown_bytes()) },
             ttl_ignored: false,
             valid_before: self.alive_before(&old),
-            change: Change::Nothing { shown: old },
+            change: ItemChange::Nothing { shown: old },
         }
     }
 

@@ -12,7 +12,7 @@ use dayfly_model::container::Geospatial;
 use dayfly_model::patch::Patch;
 use dayfly_model::value::Value;
 use dayfly_model::{Error, ErrorKind, Result, Timestamp};
-use dayfly_sql::run::{Item, Limits, Page, Program, Steps};
+use dayfly_sql::run::{Item, Limits, Program, QueryPage, Steps};
 use dayfly_sql::{Parameters, Request, SyntaxError};
 use dayfly_storage::Second;
 
@@ -129,7 +129,7 @@ fn compiled(container: &Container, condition: &str) -> Result<Program> {
 fn rows(condition: &Program, item: &Judged<'_>, steps: &Steps<'_>) -> Result<usize> {
     let flat = item.container.definition().geospatial == Geospatial::Geometry;
     let limits = Limits { rows: 1, bytes: usize::MAX };
-    let mut page = Page::new(condition, item.now, flat, limits, None, false, steps);
+    let mut page = QueryPage::new(condition, item.now, flat, limits, None, false, steps);
     if condition.reads_items() {
         page.add(item, (0, 0))?;
     } else {

@@ -136,16 +136,16 @@ struct Done {
 }
 
 /// Why nothing was written.
-pub(crate) enum Refused {
+pub(crate) enum RefusedPlan {
     /// The writes were decided, and none of them writes anything.
     Decided(Written),
     /// They could not be decided.
     Failed(Reply),
 }
 
-impl From<dayfly_storage::Error> for Refused {
+impl From<dayfly_storage::Error> for RefusedPlan {
     fn from(error: dayfly_storage::Error) -> Self {
-        Refused::Failed(error.into())
+        RefusedPlan::Failed(error.into())
     }
 }
 
@@ -257,11 +257,11 @@ fn dependent() -> Error {
 
 impl Plan for WritePlan {
     type Done = Written;
-    type Refusal = Refused;
+    type Refusal = RefusedPlan;
 
-    fn draft(&self, view: &View<'_>) -> Result<Draft<Written>, Refused> {
+    fn draft(&self, view: &View<'_>) -> Result<Draft<Written>, RefusedPlan> {
         let (lsn, now) = (view.head().lsn, Timestamp(view.now()));
-        let failed = |error| Refused::Failed(Reply::failed(error, now).at(self.place(lsn)));
+        let failed = |error| RefusedPlan::Failed(Reply::failed(error, now).at(self.place(lsn)));
         let budget = WorkBudget::new(self.mode);
         let sight = Sight::new(view, self.bucket, &self.around.index, budget);
         let mut sight = sight.map_err(failed)?;
@@ -293,7 +293,7 @@ impl Plan for WritePlan {
             if let Some(quota) = &self.quota {
                 quota.give_back();
             }
-            return Err(Refused::Decided(decided.show(lsn, now)));
+            return Err(RefusedPlan::Decided(decided.show(lsn, now)));
         }
         Ok(Draft::new(move |stamp, batch: &mut Batch| decided.apply(stamp, batch))
             .of_rows(rows)
@@ -373,9 +373,9 @@ impl Decided {
         if self.counts {
             applied.count();
         }
-        let buries = |decision: &Decision| !decision.corpses.is_empty();
+        let has_corpses = |decision: &Decision| !decision.corpses.is_empty();
         if let Some(quotas) = &self.quotas
-            && self.decisions.iter().flatten().any(buries)
+            && self.decisions.iter().flatten().any(has_corpses)
         {
             quotas.buried(self.bucket, stamp.lsn);
         }

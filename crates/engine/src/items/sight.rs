@@ -18,7 +18,7 @@ use dayfly_storage::{Bucket, Second, View};
 use super::Spot;
 use super::act::Wanted;
 use super::budget::WorkBudget;
-use super::decide::{Change, Decision, New};
+use super::decide::{Decision, ItemChange, New};
 use crate::catalog::{Container, not_found};
 use crate::condition;
 use crate::deleted::DeletedPartition;
@@ -303,19 +303,19 @@ impl<'v> Sight<'v> {
             self.free(&corpse.key, corpse.record.unique.iter().enumerate(), &partition);
         }
         match &decision.change {
-            Change::Create(new) => self.take(new, place, None),
-            Change::Replace { new, old, .. } => {
+            ItemChange::Create(new) => self.take(new, place, None),
+            ItemChange::Replace { new, old, .. } => {
                 self.free(&new.key, old.unique().iter().enumerate(), &new.partition);
                 self.take(new, place, old.docno());
             }
-            Change::Move { new, old, from, .. } => {
+            ItemChange::Move { new, old, from, .. } => {
                 self.free(from, old.unique().iter().enumerate(), &new.partition);
                 self.take(new, place, old.docno());
             }
-            Change::Bury { old, spot, .. } => {
+            ItemChange::Bury { old, spot, .. } => {
                 self.free(&spot.key, old.unique().iter().enumerate(), &spot.partition);
             }
-            Change::Nothing { .. } => {}
+            ItemChange::Nothing { .. } => {}
         }
     }
 

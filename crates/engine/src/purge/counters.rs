@@ -63,7 +63,7 @@ struct Counts {
 #[derive(Default)]
 struct Counted {
     purged_items: u64,
-    rate: Rate,
+    rate: PurgeRate,
     failure: Option<String>,
 }
 
@@ -132,9 +132,9 @@ impl Counters {
 
 /// A count for each of the last seconds.
 #[derive(Default)]
-struct Rate([(Second, u64); RATE_SECONDS]);
+struct PurgeRate([(Second, u64); RATE_SECONDS]);
 
-impl Rate {
+impl PurgeRate {
     fn add(&mut self, at: Second, items: u64) {
         let place = usize::try_from(at % RATE_SECONDS as u64).unwrap_or_default();
         if let Some((second, count)) = self.0.get_mut(place) {
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn the_rate_follows_the_last_ten_seconds() {
-        let mut rate = Rate::default();
+        let mut rate = PurgeRate::default();
         for at in 100..110 {
             rate.add(at, 30);
             rate.add(at, 20);

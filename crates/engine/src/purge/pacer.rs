@@ -127,7 +127,7 @@ pub(super) fn awaited(pacer: &dyn Pacer, load: Load) -> Pace {
 
 /// Measures the load.
 #[derive(Default)]
-pub(super) struct Meter(Mutex<Option<Measured>>);
+pub(super) struct LoadMeter(Mutex<Option<Measured>>);
 
 #[derive(Clone, Copy)]
 struct Measured {
@@ -137,7 +137,7 @@ struct Measured {
     load: Load,
 }
 
-impl Meter {
+impl LoadMeter {
     /// The load of the last moments. `own` is how many of the store's commits
     /// were made by the purge.
     pub(super) fn load(&self, store: &dyn Store, own: u64, backlog: bool) -> Load {

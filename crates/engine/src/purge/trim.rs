@@ -12,7 +12,7 @@ use dayfly_storage::{
 
 use super::Purge;
 use super::pacer::Pace;
-use crate::deadlines::After;
+use crate::deadlines::Outlook;
 use crate::head::{LogState, State};
 use crate::keys;
 use crate::log::{self, LogRow};
@@ -26,13 +26,13 @@ const BYTES_FACTOR: usize = 16;
 
 /// Removes some of what the log of a bucket keeps no longer, and says when it is to be
 /// looked at again.
-pub(super) fn step(purge: &Purge, bucket: Bucket, pace: Pace) -> Result<After> {
+pub(super) fn step(purge: &Purge, bucket: Bucket, pace: Pace) -> Result<Outlook> {
     let look = {
         let snapshot = purge.shared.store.snapshot()?;
         let head = snapshot.head(bucket);
         match State::of(&head) {
             State { log: Some(log), deleted: false, .. } => look(&*snapshot, bucket, log, pace)?,
-            _ => return Ok(After::Next(None)),
+            _ => return Ok(Outlook::Next(None)),
         }
     };
     let (trim, after) = look;
@@ -49,7 +49,7 @@ fn look(
     bucket: Bucket,
     state: LogState,
     pace: Pace,
-) -> Result<(Option<Trim>, After)> {
+) -> Result<(Option<Trim>, Outlook)> {
     let cut = state.cut(Timestamp(snapshot.now()));
     let (rows_max, bytes_max) = (pace.items * ROWS_PER_ITEM, pace.bytes() * BYTES_FACTOR);
     let trimmed = log::trimmed(snapshot, bucket)?;
@@ -62,7 +62,7 @@ fn look(
             let lsn = keys::log_lsn(key).ok_or_else(broken)?;
             let ts = LogRow::ts_of(row)?;
             if lsn > state.after && ts > cut {
-                let next = After::Next(Some(state.until(ts)));
+                let next = Outlook::Next(Some(state.until(ts)));
                 let trim = Trim { gone, up_to, is_end: false, urgency };
                 return Ok((Some(trim).filter(|trim| !trim.gone.is_empty()), next));
             }
@@ -72,7 +72,7 @@ fn look(
         }
         let is_end = rows.len() < CHUNK;
         if is_end || gone.len() >= rows_max || bytes >= bytes_max {
-            let after = if is_end { After::Next(None) } else { After::More };
+            let after = if is_end { Outlook::Next(None) } else { Outlook::More };
             let is_over = is_end && !state.is_on();
             let trim = Trim { gone, up_to, is_end: is_over, urgency };
             return Ok((Some(trim).filter(|trim| is_over || !trim.gone.is_empty()), after));

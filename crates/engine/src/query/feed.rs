@@ -3,7 +3,7 @@
 
 use dayfly_model::charge::Charge;
 use dayfly_model::{ErrorKind, Result};
-use dayfly_sql::run::{Added, Limits, Page, Program, Steps};
+use dayfly_sql::run::{Added, Limits, Program, QueryPage, Steps};
 use dayfly_sql::{Computed, Request};
 use serde_json::Value;
 
@@ -75,7 +75,7 @@ fn page(
         None => (None, 0),
     };
     let limits = Limits { rows: pages::limit(&asked.page), bytes: PAGE_BYTES_MAX };
-    let mut page = Page::new(&program, now, false, limits, resume, false, steps);
+    let mut page = QueryPage::new(&program, now, false, limits, resume, false, steps);
     let (finished, at) = if program.reads_items() {
         for (number, resource) in (0u64..).zip(resources) {
             if number < next || page.is_done() {

@@ -15,7 +15,7 @@
 use dayfly_model::Result;
 use dayfly_model::indexing::rules::VALUE_BYTES_MAX;
 use dayfly_model::value::{Type, Value, order};
-use dayfly_sql::run::{Fact, Finished, IndexStep, Page, Program, Sieve, ValueSpan};
+use dayfly_sql::run::{Fact, Finished, IndexStep, Program, QueryPage, Sieve, ValueSpan};
 use dayfly_storage::{Bucket, Direction};
 
 use super::access::{load, next_alive};
@@ -43,7 +43,7 @@ pub(super) fn answer(
     program: &Program,
     part: &Part,
     segments: &[Segment],
-    mut page: Page<'_>,
+    mut page: QueryPage<'_>,
     figures: &mut QueryFigures,
 ) -> Result<Option<Finished>> {
     let Some(facts) = program.facts() else { return Ok(None) };

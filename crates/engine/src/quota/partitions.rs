@@ -54,7 +54,7 @@ struct PartitionSpace {
 struct Space {
     /// What drafts may add whose commits are not counted yet.
     promised: u64,
-    held: Option<Held>,
+    held: Option<HeldItems>,
     /// What the last commits did, for who goes through the items of before. Empty if it is known
     /// what is held.
     recent: VecDeque<(u64, Shift)>,
@@ -75,14 +75,14 @@ pub(crate) enum Shift {
 
 /// The bytes of the items of a partition by the second of their life stamp, for each class.
 #[derive(Debug, Default)]
-struct Held {
+struct HeldItems {
     /// With all commits up to this one.
     lsn: u64,
     by_second: [BTreeMap<u64, u64>; Class::ALL.len()],
     total: u64,
 }
 
-impl Held {
+impl HeldItems {
     fn apply(&mut self, moved: &Shift) {
         match moved {
             Shift::Item { gone, came } => {
@@ -97,7 +97,7 @@ impl Held {
                     self.total -= taken;
                 }
             }
-            Shift::Emptied => *self = Held { lsn: self.lsn, ..Held::default() },
+            Shift::Emptied => *self = HeldItems { lsn: self.lsn, ..HeldItems::default() },
         }
     }
 
@@ -162,7 +162,7 @@ impl Space {
     }
 
     /// What was found in a snapshot, by somebody who knew of so many doubts.
-    fn found(&mut self, mut held: Held, doubts: u64) {
+    fn found(&mut self, mut held: HeldItems, doubts: u64) {
         if self.held.is_some() || self.forgotten > held.lsn || self.doubts != doubts {
             return;
         }
@@ -277,13 +277,13 @@ impl Drop for Promise {
 }
 
 /// Goes through the items of a partition.
-fn hold(view: &View<'_>, partition: &Partition) -> Result<Held> {
+fn hold(view: &View<'_>, partition: &Partition) -> Result<HeldItems> {
     let (snapshot, bucket) = (view.snapshot(), view.bucket());
     let key = bytes::Bytes::from(keys::deleted_partition(partition.bytes()));
     let deleted = snapshot.get(bucket, &key)?;
     let deleted = deleted.map(|row| DeletedPartition::decode(&key, &row)).transpose()?;
     let from = deleted.map_or(0, |deleted| deleted.before);
-    let mut held = Held { lsn: view.head().lsn, ..Held::default() };
+    let mut held = HeldItems { lsn: view.head().lsn, ..HeldItems::default() };
     let mut range = keys::in_partition(partition.bytes(), from, u64::MAX);
     loop {
         let rows = snapshot.scan(bucket, &range, Direction::Forward, CHUNK)?;

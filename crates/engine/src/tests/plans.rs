@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::patches;
 use super::server::{Kind, Server, Setup, at, partition_key, text};
-use crate::items::{self, Around, Refused};
+use crate::items::{self, Around, RefusedPlan};
 use crate::operation::{
     Act, BatchForm, BatchMode, Condition, Indexing, Operation, Part, WriteBatch, WriteItem,
 };
@@ -40,8 +40,8 @@ impl Server {
         let plan = items::batch_plan(&opened, batch, Around::of(shared)).unwrap();
         let bucket = plan.bucket();
         let written = match commit_returning(&shared.store, bucket, plan).wait() {
-            Ok(written) | Err(Refused::Decided(written)) => written,
-            Err(Refused::Failed(reply)) => panic!("{reply:?}"),
+            Ok(written) | Err(RefusedPlan::Decided(written)) => written,
+            Err(RefusedPlan::Failed(reply)) => panic!("{reply:?}"),
         };
         let outcomes: Vec<_> = written
             .into_replies()

@@ -114,7 +114,7 @@ pub enum Holds {
 }
 
 /// A page on its way.
-pub struct Page<'p> {
+pub struct QueryPage<'p> {
     program: &'p Program,
     limits: Limits,
     run: Run<'p>,
@@ -146,7 +146,7 @@ enum Gathered {
     Distinct(DistinctRows),
 }
 
-impl<'p> Page<'p> {
+impl<'p> QueryPage<'p> {
     /// An empty page of a program; `resume`: where the one before ended.
     /// `ordered`: items are brought in the order that the query asks for.
     pub fn new(
@@ -170,7 +170,7 @@ impl<'p> Page<'p> {
             Style::Sort => Gathered::Sorted(BTreeMap::new(), false),
             Style::Stream => Gathered::Nothing,
         };
-        Page {
+        QueryPage {
             program,
             limits,
             run: Run::new(Setting { now, plane }, RandomState::new().hash_one(0u8), steps),
@@ -257,7 +257,7 @@ impl<'p> Page<'p> {
         bound: Option<&Bound<'_>>,
         tie: (u64, u64),
     ) -> Result<Added> {
-        let Page { program, limits, run, resume, rows, count, full, gathered, .. } = self;
+        let QueryPage { program, limits, run, resume, rows, count, full, gathered, .. } = self;
         let (weight, is_gathered) = (self.weight, &mut self.is_gathered);
         let select = &program.select;
         let scope = Scope { run, item, bound, group: None };

@@ -74,7 +74,7 @@ fn page_of(
     let limits = Limits { rows, bytes: 4 << 20 };
     let (from, resume) = start.map_or((0, None), |(from, resume)| (from, Some(resume)));
     let steps = Steps::new(&Free);
-    let mut page = Page::new(program, Timestamp(1000), false, limits, resume, ordered, &steps);
+    let mut page = QueryPage::new(program, Timestamp(1000), false, limits, resume, ordered, &steps);
     let mut stopped = 0;
     if program.reads_items() {
         for (place, document) in documents.iter().enumerate().skip(from) {

@@ -27,7 +27,7 @@ fn run_on(leash: &Short, query: &str, document: &Json) -> (Result<usize, Error>,
     let program = program(query, json!([])).unwrap();
     let steps = Steps::new(leash);
     let limits = Limits { rows: 1000, bytes: 4 << 20 };
-    let mut page = Page::new(&program, Timestamp(1000), false, limits, None, false, &steps);
+    let mut page = QueryPage::new(&program, Timestamp(1000), false, limits, None, false, &steps);
     let document = Document { text: document.to_string(), number: 0 };
     let outcome = page.add(&document, (0, 0)).and_then(|_| page.finish());
     (outcome.map(|finished| finished.count), steps.made())
