@@ -59,9 +59,9 @@ impl FromContainer {
     fn tell(self, reply: Reply) -> Answer {
         let FromContainer { shared, container, desk, toll } = self;
         let reply = paid(toll, reply);
-        let Some(desk) = desk else { return Answer::Ready(shared.tell_usage(&container, reply)) };
         let (Ok(_), Some(now)) = (&reply.outcome, reply.now) else { return Answer::Ready(reply) };
         let lsn = reply.place.as_ref().and_then(|place| place.lsn);
+        let Some(desk) = desk else { return told(reply, shared.usage_at(&container, now, lsn)) };
         match desk.hand_in(move || shared.usage_at(&container, now, lsn)) {
             Ok(usage) => Answer::Pending(PendingAnswer(Waiting::Told(reply, usage))),
             // The write is done, whether or not somebody has time for figures.

@@ -485,7 +485,7 @@ impl Switchboard {
         };
         match feed::changes(&opened, &asked) {
             Changes::Shown(reply) => {
-                Answer::Ready(paid(toll, self.shared.tell_usage(&opened.container, reply)))
+                Answer::Ready(paid(toll, self.shared.tell_usage(&opened, reply)))
             }
             Changes::Nothing(_) => self.query(cancel, toll, move |shared, steps| {
                 let look = |opened: &Opened| feed::go_on(opened, &asked, steps);

@@ -152,7 +152,7 @@ impl Shared {
     ) -> Reply {
         match self.enter_metered(at, part) {
             Ok((opened, toll)) => {
-                let reply = self.tell_usage(&opened.container, look(&opened));
+                let reply = self.tell_usage(&opened, look(&opened));
                 if let Some(toll) = toll {
                     toll.pay_at_once(reply.charge);
                 }
@@ -163,10 +163,10 @@ impl Shared {
     }
 
     /// Adds to an answer about items what is alive in their container.
-    pub(crate) fn tell_usage(&self, container: &Container, mut reply: Reply) -> Reply {
+    pub(crate) fn tell_usage(&self, opened: &Opened, mut reply: Reply) -> Reply {
         if let (Ok(success), Some(now)) = (&mut reply.outcome, reply.now) {
             let lsn = reply.place.as_ref().and_then(|place| place.lsn);
-            success.usage = self.usage_at(container, now, lsn);
+            success.usage = self.usage_in(&*opened.snapshot, &opened.container, now, lsn);
         }
         reply
     }
@@ -179,7 +179,17 @@ impl Shared {
         lsn: Option<u64>,
     ) -> Option<Usage> {
         let snapshot = self.store.snapshot().ok()?;
-        let live = self.usage.of(&*snapshot, container, now, lsn.unwrap_or_default());
+        self.usage_in(&*snapshot, container, now, lsn)
+    }
+
+    fn usage_in(
+        &self,
+        snapshot: &dyn Snapshot,
+        container: &Container,
+        now: Timestamp,
+        lsn: Option<u64>,
+    ) -> Option<Usage> {
+        let live = self.usage.of(snapshot, container, now, lsn.unwrap_or_default());
         live.map(|live| container.usage(live, self.settings.container_quota))
     }
 
@@ -191,7 +201,7 @@ impl Shared {
         look: impl FnOnce(&Opened) -> Reply,
     ) -> Reply {
         match self.enter_part(at, part) {
-            Ok(opened) => self.tell_usage(&opened.container, look(&opened)),
+            Ok(opened) => self.tell_usage(&opened, look(&opened)),
             Err(reply) => reply,
         }
     }

@@ -35,7 +35,7 @@ struct KnownUsage {
     live: Count,
     /// Which deletes of partitions they know of: see [`deletes`].
     deletes: u64,
-    /// A snapshot that has seen no other.
+    /// A snapshot that has seen the same.
     mark: Mark,
 }
 
@@ -48,7 +48,7 @@ impl Default for UsageCache {
 impl UsageCache {
     /// What is alive in a container, as an answer of the time `now` may say it,
     /// whose container has seen `lsn` commits; `None`: nobody knows without counting.
-    /// `snapshot` is a new one, that has seen what the answer has.
+    /// `snapshot` has seen what the answer has.
     pub(crate) fn of(
         &self,
         snapshot: &dyn Snapshot,
@@ -65,8 +65,10 @@ impl UsageCache {
             return Some(known.live);
         }
         let deletes = deletes(snapshot, container);
-        if let Some(known) = known.filter(|known| known.deletes == deletes) {
-            self.known.insert(container.number, KnownUsage { mark, ..known });
+        if let Some(known) = known.filter(|known| known.deletes >= deletes) {
+            if known.deletes == deletes {
+                self.known.insert(container.number, KnownUsage { mark, ..known });
+            }
             return Some(known.live);
         }
         // Else what was deleted with its partition would be counted, for each answer.

@@ -169,17 +169,17 @@ impl WritePlan {
         mut allowance: Option<Allowance<'p>>,
     ) -> Vec<Result<Decision>> {
         let mut decisions: Vec<Result<Decision>> = Vec::with_capacity(self.wanted.len());
-        let (mut bytes, mut has_failed, mut is_full) = (0, false, false);
+        let (mut bytes, mut has_failed) = (0, false);
+        // Why there is no room for more. Those that are sent again stay in their order.
+        let mut full: Option<Error> = None;
         for (place, wanted) in self.wanted.iter().enumerate() {
-            let decision = match wanted {
+            let decision = match (wanted, &full) {
                 _ if has_failed && self.mode != BatchMode::GoesOn => Err(dependent()),
-                // Those that are sent again stay in their order.
-                Ok(_) if is_full => Err(self.too_much()),
-                Ok(wanted) => sight
+                (Err(error), _) | (Ok(_), Some(error)) => Err(error.clone()),
+                (Ok(wanted), None) => sight
                     .look_ahead(&self.wanted, place)
                     .and_then(|()| decide(&*sight, &self.container, wanted))
                     .map(|decision| (decision, wanted)),
-                Err(error) => Err(error.clone()),
             };
             let decision = decision.and_then(|(decision, wanted)| {
                 bytes += decision.answer_bytes(wanted.minimal);
@@ -193,9 +193,11 @@ impl WritePlan {
                 }
                 Ok(decision)
             });
-            is_full |= bytes > ANSWER_BYTES_MAX || decision.as_ref().is_err_and(is_sent_again);
-            if is_full && place > 0 && self.mode == BatchMode::Atomic && !has_failed {
+            if self.mode == BatchMode::Atomic && place > 0 && bytes > ANSWER_BYTES_MAX {
                 return self.refuse_last();
+            }
+            if full.is_none() {
+                full = decision.as_ref().err().filter(|error| is_sent_again(error)).cloned();
             }
             match &decision {
                 // Nobody looks after the last one.
