@@ -204,6 +204,7 @@ fn connections_are_counted_at_the_door() {
 /// By the server's own clock: what expires in an idle container is told two seconds later at
 /// most, and as ended in the second in which it did.
 #[test]
+#[expect(clippy::disallowed_methods, reason = "this is about the real clock")]
 fn an_end_is_told_two_seconds_after_it_at_most() {
     let server = server("");
     let body = r#"{"id":"c","partitionKey":{"paths":["/pk"]},"defaultTtl":-1}"#;
