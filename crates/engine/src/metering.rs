@@ -18,7 +18,7 @@ mod purse;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 
 use dayfly_model::Result;
 use dayfly_model::charge::Charge;
@@ -75,11 +75,12 @@ pub(crate) struct Offered {
 }
 
 /// What the catalog says of a container's offer.
-#[derive(Clone)]
 struct KnownOffer {
     /// The last commit of the catalog when it said it.
     lsn: u64,
     offered: Option<Arc<Offered>>,
+    /// Its purse, as long as that is kept.
+    purse: Weak<Mutex<Purse>>,
 }
 
 /// An offer, as far as it is of interest here.
@@ -99,7 +100,7 @@ pub(crate) struct Metering {
     /// Whether nothing is offered to anybody.
     serverless: bool,
     opened_ms: u64,
-    offers: quick_cache::sync::Cache<u32, KnownOffer>,
+    offers: quick_cache::sync::Cache<u32, Arc<KnownOffer>>,
     /// The catalog's commit since which no offer was changed, and no range divided.
     changed: AtomicU64,
     /// The database of each container, as far as it was asked.
@@ -142,7 +143,15 @@ impl Metering {
         part: &Part,
         service: Service,
     ) -> Result<Option<Toll>, Throttled> {
-        let Ok(Some(offered)) = self.offered(snapshot, &container.record) else { return Ok(None) };
+        if self.serverless {
+            return Ok(None);
+        }
+        let now_ms = snapshot.milliseconds();
+        let Ok((known, Some(purse))) = self.known_with_purse(snapshot, &container.record, now_ms)
+        else {
+            return Ok(None);
+        };
+        let Some(offered) = &known.offered else { return Ok(None) };
         let places = match offered.payer {
             Payer::Database(_) => 0..1,
             Payer::Container(_) => match parts::places(container, part) {
@@ -150,10 +159,8 @@ impl Metering {
                 Err(_) => return Ok(None),
             },
         };
-        let now_ms = snapshot.milliseconds();
-        let purse = self.purse_as_it_was(&offered, now_ms);
         let mut open = lock(&purse);
-        open.adapt(&offered, now_ms);
+        open.adapt(offered, now_ms);
         let counts = open.admit(now_ms, self.mode, &places, service)?;
         drop(open);
         let store = Arc::clone(store);
@@ -170,18 +177,50 @@ impl Metering {
             return Ok(None);
         }
         if let Some(known) = self.known(record.number) {
-            return Ok(known.offered);
+            return Ok(known.offered.clone());
         }
+        Ok(self.learn(snapshot, record)?.offered.clone())
+    }
+
+    /// What a container is offered, with the purse of that, if there is any: where both are
+    /// known, as they are of a container that is in use, this locks nothing that others share.
+    fn known_with_purse(
+        &self,
+        snapshot: &dyn Snapshot,
+        record: &ContainerRecord,
+        now_ms: u64,
+    ) -> Result<(Arc<KnownOffer>, Option<SharedPurse>)> {
+        let known = match self.known(record.number) {
+            Some(known) => known,
+            None => self.learn(snapshot, record)?,
+        };
+        let Some(offered) = &known.offered else { return Ok((known, None)) };
+        if let Some(purse) = known.purse.upgrade() {
+            return Ok((known, Some(purse)));
+        }
+        let purse = self.purse_as_it_was(offered, now_ms);
+        let known = KnownOffer {
+            lsn: known.lsn,
+            offered: Some(Arc::clone(offered)),
+            purse: Arc::downgrade(&purse),
+        };
+        let known = Arc::new(known);
+        self.offers.insert(record.number, Arc::clone(&known));
+        Ok((known, Some(purse)))
+    }
+
+    /// Reads what a container is offered.
+    fn learn(&self, snapshot: &dyn Snapshot, record: &ContainerRecord) -> Result<Arc<KnownOffer>> {
         let lsn = snapshot.head(CATALOG).lsn;
         lock(&self.databases).insert(record.number, record.database);
         let offered = read_offer(snapshot, record)?.map(Arc::new);
-        let known = KnownOffer { lsn, offered: offered.clone() };
-        self.offers.insert(record.number, known);
-        Ok(offered)
+        let known = Arc::new(KnownOffer { lsn, offered, purse: Weak::new() });
+        self.offers.insert(record.number, Arc::clone(&known));
+        Ok(known)
     }
 
     /// What a container is offered, as far as it is known.
-    fn known(&self, container: u32) -> Option<KnownOffer> {
+    fn known(&self, container: u32) -> Option<Arc<KnownOffer>> {
         let known = self.offers.get(&container)?;
         (known.lsn >= self.changed.load(Ordering::Acquire)).then_some(known)
     }
@@ -239,8 +278,16 @@ impl Metering {
         }
         self.swept_ms.store(now_ms, Ordering::Relaxed);
         let mut purses = self.purses.write().unwrap_or_else(PoisonError::into_inner);
-        // Whoever has one just now holds it, too.
-        purses.retain(|_, purse| Arc::strong_count(purse) > 1 || !lock(purse).is_idle(now_ms));
+        // Whoever takes from one just now holds it, too.
+        let idle = purses.iter().filter(|(_, purse)| {
+            Arc::strong_count(purse) == 1 && lock(purse).is_idle(now_ms)
+        });
+        for payer in idle.map(|(payer, _)| *payer).collect::<Vec<_>>() {
+            // So does whoever knew of it and came meanwhile.
+            if let Some(Err(held)) = purses.remove(&payer).map(Arc::try_unwrap) {
+                purses.insert(payer, held);
+            }
+        }
         purses.shrink_to_fit();
     }
 
@@ -260,7 +307,7 @@ impl Metering {
         }
         let snapshot = store.snapshot().map_err(storage_failed)?;
         let offered = match self.known(container) {
-            Some(known) => known.offered,
+            Some(known) => known.offered.clone(),
             None => match self.record(&*snapshot, container)? {
                 Some(record) => self.offered(&*snapshot, &record)?,
                 None => None,
