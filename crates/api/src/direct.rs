@@ -37,7 +37,7 @@ pub use self::frame::{
 };
 pub use self::token::Malformed;
 use crate::auth::SignedPath;
-use crate::operation::{self, Request};
+use crate::operation::Request;
 use crate::requests::{self, About, Answered, Channel};
 use crate::told::Exchange;
 use crate::{Api, Cancel, instant, route};
@@ -118,10 +118,7 @@ impl Api {
             let request = Request { verb: asked.verb(), options: &asked, body };
             let segments = asked.segments()?;
             let resource = route::resource(&segments)?;
-            let operation = operation::read(&request, resource)
-                .or_else(|error| operation::refuse(&request, &segments, error))?;
-            about = self.log.about(&operation);
-            Ok(self.engine.run_for(caller, operation, cancel))
+            self.run(caller, &request, resource, &segments, cancel, &mut about)
         });
         match answer {
             Ok(Answer::Pending(pending)) => Begun::Later(Later { asked, about, started, pending }),

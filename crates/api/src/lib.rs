@@ -177,16 +177,12 @@ impl Api {
         let started = instant();
         let activity_id = activity_id(&incoming.parts.headers);
         let mut about = About::default();
-        let answer = self.answer(&incoming, &mut about).unwrap_or_else(Said::failed);
-        let said = match answer {
-            Said::Operation(Answer::Ready(reply)) => Said::Reply(reply),
-            Said::Operation(Answer::Pending(pending)) => Said::Reply(pending.answer().await),
-            said => said,
-        };
+        let said = self.answer(&incoming, &mut about).unwrap_or_else(Said::failed);
+        let settled = self.settle(said).await;
         let location = location(&incoming);
         let headers = std::mem::take(&mut incoming.parts.headers);
         let (verb, path) = named(&incoming.parts);
-        self.respond(said, Asked { verb, path, about, activity_id, location, headers, started })
+        self.respond(settled, Asked { verb, path, about, activity_id, location, headers, started })
     }
 
     /// From now on the account has these keys, and no others; sessions end. Fails, and
@@ -306,7 +302,7 @@ impl Api {
             headers: HeaderMap::new(),
             started: instant(),
         };
-        self.respond(Said::failed(error), asked)
+        self.respond(Settled::from(Reply::from(error)), asked)
     }
 
     /// The walk of a request, top to bottom. `about` says how far it came.
@@ -351,10 +347,24 @@ impl Api {
             *about = Kind::ReadAddresses.into();
             return self.addresses(request, incoming);
         }
+        let cancel = incoming.cancel.clone();
+        self.run(caller, request, resource, segments, cancel, about).map(Said::Operation)
+    }
+
+    /// Begins with the operation that a request asks for, by whatever protocol it came.
+    fn run(
+        &self,
+        caller: Caller,
+        request: &Request<'_>,
+        resource: Resource<'_>,
+        segments: &[Cow<'_, str>],
+        cancel: Cancel,
+        about: &mut About,
+    ) -> Result<Answer> {
         let operation = operation::read(request, resource)
             .or_else(|error| operation::refuse(request, segments, error))?;
         *about = self.log.about(&operation);
-        Ok(Said::Operation(self.engine.run_for(caller, operation, incoming.cancel.clone())))
+        Ok(self.engine.run_for(caller, operation, cancel))
     }
 
     /// What is not signed like the rest: a few open pages, and the admin API
@@ -477,22 +487,21 @@ impl Api {
         reply
     }
 
-    fn respond(&self, said: Said, asked: Asked<'_>) -> Response<Pieces> {
-        let (said, events) = match said {
-            Said::Events(events) => (Said::text("application/x-ndjson", ""), Some(events)),
-            said => (said, None),
-        };
-        let (reply, more) = match said {
-            Said::Reply(reply) => (reply, Vec::new()),
-            Said::Operation(answer) => (answer.wait(), Vec::new()),
-            Said::Page(OpenPage { status, body, headers }) => {
-                let success = Success { status, body: body.into(), ..Success::default() };
-                let charge = Charge::NOTHING;
-                let reply = Reply { outcome: Ok(success), now: None, charge, place: None };
-                (reply, headers)
+    /// Waits for what is not there yet.
+    async fn settle(&self, said: Said) -> Settled {
+        match said {
+            Said::Reply(reply) | Said::Operation(Answer::Ready(reply)) => reply.into(),
+            Said::Operation(Answer::Pending(pending)) => pending.answer().await.into(),
+            Said::Page(page) => page.into(),
+            Said::Events(events) => {
+                let page = OpenPage::new("application/x-ndjson", "");
+                Settled { events: Some(events), ..page.into() }
             }
-            Said::Events(_) => (self.nothing(), Vec::new()),
-        };
+        }
+    }
+
+    fn respond(&self, settled: Settled, asked: Asked<'_>) -> Response<Pieces> {
+        let Settled { reply, more, events } = settled;
         let Asked { verb, path, about, activity_id, location, headers, started } = asked;
         let (now, took) = (reply.now.unwrap_or_else(&self.settings.wall), started.elapsed());
         let explains_charge = headers::explains_charge(&headers);
@@ -574,6 +583,30 @@ impl OpenPage {
     fn new(kind: &'static str, body: impl Into<Bytes>) -> OpenPage {
         let kind = (CONTENT_TYPE, HeaderValue::from_static(kind));
         OpenPage { status: 200, body: body.into(), headers: vec![kind] }
+    }
+}
+
+/// What it comes to in the end.
+struct Settled {
+    reply: Reply,
+    /// What is said besides the usual.
+    more: Vec<(HeaderName, HeaderValue)>,
+    /// What follows, as long as somebody listens.
+    events: Option<Events>,
+}
+
+impl From<Reply> for Settled {
+    fn from(reply: Reply) -> Self {
+        Settled { reply, more: Vec::new(), events: None }
+    }
+}
+
+impl From<OpenPage> for Settled {
+    fn from(page: OpenPage) -> Self {
+        let OpenPage { status, body, headers } = page;
+        let success = Success { status, body: body.into(), ..Success::default() };
+        let reply = Reply { outcome: Ok(success), now: None, charge: Charge::NOTHING, place: None };
+        Settled { more: headers, ..reply.into() }
     }
 }
 

@@ -107,7 +107,8 @@ pub(super) struct Tokens {
 }
 
 impl Tokens {
-    /// Reads all tokens, to the end of `bytes`. Unknown ones are passed by their form.
+    /// Reads all tokens, to the end of `bytes`. Unknown ones are passed by their form, as often
+    /// as they come: nothing of them is kept, so two of them cannot contradict each other.
     pub(super) fn read(bytes: Bytes, forms: &Forms) -> Result<Tokens, Malformed> {
         let mut known = Vec::with_capacity(24);
         let mut seen = [0_u64; Forms::COUNT.div_ceil(64)];
