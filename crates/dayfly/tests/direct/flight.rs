@@ -3,10 +3,14 @@
 
 use std::collections::BTreeMap;
 
+use proptest::collection::vec;
+use proptest::strategy::{Just, Strategy};
+use proptest::test_runner::{Config, TestRunner};
+use proptest::{prop_assert_eq, prop_oneof};
 use serde_json::json;
 
 use super::client::tokens::Value;
-use super::client::{CREATE, Channel, Place, READ, Reply, Wire, context};
+use super::client::{CREATE, Channel, Place, READ, Reply, UPSERT, Wire, context};
 use super::common::{Server, request};
 
 /// More than fit into what a client has on its way by itself.
@@ -278,6 +282,109 @@ fn what_nobody_waits_for_is_given_up() {
         std::thread::yield_now();
     }
     assert_eq!(metric(&server, "dayfly_queries_cancelled_total"), 1);
+}
+
+/// Connections are counted together, whatever they speak.
+#[test]
+fn only_so_many_connections_are_open_at_one_time() {
+    let server = Server::start(&["--max-connections", "2"]);
+    let pem = server.get("/_explorer/emulator.pem").body;
+    let open = || Wire::trusting(&server, &pem, "localhost", &[]);
+    let greeted = || {
+        let mut wire = open().ok()?;
+        wire.try_write(&context(1)).ok()?;
+        wire.frame(|_| false).map(|_| wire)
+    };
+    // The connection by which the certificate was asked for may not be counted out yet.
+    let first = loop {
+        if let Some(wire) = greeted() {
+            break wire;
+        }
+    };
+    let mut http = loop {
+        let mut client = server.connect();
+        if client.try_send("GET /alive HTTP/1.1\r\nhost: localhost\r\n\r\n").is_ok()
+            && !client.is_turned_away()
+        {
+            break client;
+        }
+    };
+    assert_eq!(http.answer().status, 200);
+    assert!(greeted().is_none());
+    assert!(server.connect().is_closed());
+    drop(first);
+    while greeted().is_none() {}
+}
+
+/// What is sent in one test of many.
+#[derive(Clone, Debug)]
+enum Sent {
+    Read,
+    Miss,
+    Wrong(usize),
+    Write(usize),
+    Unread(usize),
+}
+
+/// How one test of many goes: what is sent, and where it is cut.
+fn in_pieces() -> impl Strategy<Value = (Vec<Sent>, Vec<usize>)> {
+    let sent = prop_oneof![
+        Just(Sent::Read),
+        Just(Sent::Miss),
+        (0..20_000_usize).prop_map(Sent::Wrong),
+        (0..20_000_usize).prop_map(Sent::Write),
+        (1..20_000_usize).prop_map(Sent::Unread),
+    ];
+    (vec(sent, 1..8), vec(1..30_000_usize, 0..20))
+}
+
+/// What comes is the same, wherever it is cut.
+#[test]
+fn where_bytes_are_cut_does_not_matter() {
+    let server = Server::start(&[]);
+    let place = Place::make(&server, "d", "c");
+    let mut channel = Channel::open(&server);
+    channel.ask(&place.write(CREATE, "x", r#"{"id":"a","pk":"x"}"#)).is(201);
+    let text = |length| json!({"id": "b", "pk": "x", "text": "x".repeat(length)}).to_string();
+    channel.ask(&place.write(UPSERT, "x", &text(0))).is(201);
+    let config = Config { cases: 60, failure_persistence: None, ..Config::default() };
+    let outcome = TestRunner::new(config).run(&in_pieces(), |(sent, cuts)| {
+        let mut channel = Channel::open(&server);
+        let (mut bytes, mut expected) = (Vec::new(), Vec::new());
+        for what in sent {
+            let (ask, status, length) = match what {
+                Sent::Read => (place.item(READ, "a", "x"), 200, None),
+                Sent::Miss => (place.item(READ, "none", "x"), 404, None),
+                Sent::Wrong(length) => {
+                    let ask = place.write(UPSERT, "x", &text(length));
+                    (ask.signed_with("b3RoZXI="), 401, None)
+                }
+                Sent::Write(length) => (place.write(UPSERT, "x", &text(length)), 200, Some(length)),
+                Sent::Unread(length) => {
+                    (place.item(READ, "none", "x").body(&"x".repeat(length)), 404, None)
+                }
+            };
+            let (number, frame) = channel.encode(&ask);
+            bytes.extend(frame);
+            expected.push((number, status, length));
+        }
+        let mut rest = &bytes[..];
+        for cut in cuts {
+            let (piece, after) = rest.split_at(cut.min(rest.len()));
+            channel.wire.write(piece);
+            rest = after;
+        }
+        channel.wire.write(rest);
+        for (number, status, length) in expected {
+            let reply = channel.answer(number);
+            prop_assert_eq!(reply.status, status);
+            if let Some(length) = length {
+                prop_assert_eq!(reply.json()["text"].as_str().unwrap().len(), length);
+            }
+        }
+        Ok(())
+    });
+    outcome.unwrap();
 }
 
 /// The items of one way are those of the other, on connections side by side.

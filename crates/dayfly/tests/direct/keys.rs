@@ -1,6 +1,8 @@
 //! Who may do what: each frame is signed by itself, and one that is not good is refused
 //! alone.
 
+use rustix::process::Signal;
+
 use super::client::tokens::{Value, text};
 use super::client::{
     Ask, CREATE, Channel, DELETE, ITEM, PATCH, Place, READ, READ_FEED, REPLACE, UPSERT, date,
@@ -98,6 +100,27 @@ fn the_secondary_key_does_everything() {
     let mut channel = Channel::open(&server);
     let create = place.write(CREATE, "x", r#"{"id":"a","pk":"x"}"#);
     channel.ask(&create.signed_with(OTHER_KEY)).is(201);
+}
+
+/// A frame is asked for its key when it comes, not its connection when it was opened.
+#[test]
+fn new_keys_hold_on_a_connection_that_is_open() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("account.key");
+    let first = super::common::OWN_KEY;
+    std::fs::write(&file, first).unwrap();
+    let flags = ["--memory", "--listen", "127.0.0.1:0", "--key-file", file.to_str().unwrap()];
+    let mut command = super::common::dayfly(&flags);
+    let mut server = Server::spawn(command.stderr(std::process::Stdio::piped()));
+    let mut channel = Channel::open(&server);
+    let list = |key| Ask::database(READ_FEED, None).signed_with(key);
+    channel.ask(&list(first)).is(200);
+    channel.ask(&list(OTHER_KEY)).fails(401, 0);
+    std::fs::write(&file, OTHER_KEY).unwrap();
+    server.signal(Signal::HUP);
+    server.hear("were read again");
+    channel.ask(&list(first)).fails(401, 0).is_final();
+    channel.ask(&list(OTHER_KEY)).is(200);
 }
 
 /// What only replicas say to each other does nothing here, and stands in no log.

@@ -553,6 +553,16 @@ impl Wire {
     /// As a client that knows the server by this name, which its certificate has to have.
     pub(crate) fn to(server: &Server, name: &str, protocols: &[&str]) -> std::io::Result<Wire> {
         let pem = server.get("/_explorer/emulator.pem").body;
+        Wire::trusting(server, &pem, name, protocols)
+    }
+
+    /// As one that has this certificate already.
+    pub(crate) fn trusting(
+        server: &Server,
+        pem: &str,
+        name: &str,
+        protocols: &[&str],
+    ) -> std::io::Result<Wire> {
         let mut roots = RootCertStore::empty();
         roots.add(CertificateDer::from_pem_slice(pem.as_bytes()).unwrap()).unwrap();
         let provider = Arc::new(rustls::crypto::ring::default_provider());
