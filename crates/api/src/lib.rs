@@ -178,7 +178,12 @@ impl Api {
         let activity_id = activity_id(&incoming.parts.headers);
         let mut about = About::default();
         let said = self.answer(&incoming, &mut about).unwrap_or_else(Said::failed);
-        let settled = self.settle(said).await;
+        let settled = match said {
+            Said::Operation(Answer::Pending(pending)) => pending.answer().await.into(),
+            Said::Operation(Answer::Ready(reply)) | Said::Reply(reply) => reply.into(),
+            Said::Page(page) => page.into(),
+            Said::Events(events) => events.into(),
+        };
         let location = location(&incoming);
         let headers = std::mem::take(&mut incoming.parts.headers);
         let (verb, path) = named(&incoming.parts);
@@ -487,19 +492,6 @@ impl Api {
         reply
     }
 
-    /// Waits for what is not there yet.
-    async fn settle(&self, said: Said) -> Settled {
-        match said {
-            Said::Reply(reply) | Said::Operation(Answer::Ready(reply)) => reply.into(),
-            Said::Operation(Answer::Pending(pending)) => pending.answer().await.into(),
-            Said::Page(page) => page.into(),
-            Said::Events(events) => {
-                let page = OpenPage::new("application/x-ndjson", "");
-                Settled { events: Some(events), ..page.into() }
-            }
-        }
-    }
-
     fn respond(&self, settled: Settled, asked: Asked<'_>) -> Response<Pieces> {
         let Settled { reply, more, events } = settled;
         let Asked { verb, path, about, activity_id, location, headers, started } = asked;
@@ -607,6 +599,13 @@ impl From<OpenPage> for Settled {
         let success = Success { status, body: body.into(), ..Success::default() };
         let reply = Reply { outcome: Ok(success), now: None, charge: Charge::NOTHING, place: None };
         Settled { more: headers, ..reply.into() }
+    }
+}
+
+impl From<Events> for Settled {
+    fn from(events: Events) -> Self {
+        let page = OpenPage::new("application/x-ndjson", "");
+        Settled { events: Some(events), ..page.into() }
     }
 }
 

@@ -194,7 +194,7 @@ fn an_answer_is_not_taken_back_by_what_comes_after_it() {
     channel.ask(&place.write(CREATE, "x", &item)).is(201);
     let (number, frame) = channel.encode(&place.item(READ, "a", "x"));
     // Nothing that follows a frame of no length makes any sense.
-    channel.wire.write(&[&frame[..], &[0; 100_000]].concat());
+    channel.wire.write(&[frame, vec![0; 100_000]].concat());
     while metric(&server, r#"dayfly_connections_open{protocol="direct"}"#) > 0 {}
     assert_eq!(channel.answer(number).is(200).body.len() / 100_000, 6);
     channel.wire.is_closed();
