@@ -279,9 +279,9 @@ impl Metering {
         self.swept_ms.store(now_ms, Ordering::Relaxed);
         let mut purses = self.purses.write().unwrap_or_else(PoisonError::into_inner);
         // Whoever takes from one just now holds it, too.
-        let idle = purses.iter().filter(|(_, purse)| {
-            Arc::strong_count(purse) == 1 && lock(purse).is_idle(now_ms)
-        });
+        let idle = purses
+            .iter()
+            .filter(|(_, purse)| Arc::strong_count(purse) == 1 && lock(purse).is_idle(now_ms));
         for payer in idle.map(|(payer, _)| *payer).collect::<Vec<_>>() {
             // So does whoever knew of it and came meanwhile.
             if let Some(Err(held)) = purses.remove(&payer).map(Arc::try_unwrap) {
