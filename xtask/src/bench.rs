@@ -14,6 +14,7 @@
 //! query    CPU of queries, against point reads, other sizes and a bare loop; their memory
 //! feed     reading changes against a bare scan, keeping them, and polling for nothing
 //! direct   CPU of reads and creates over direct mode, against HTTP/1.1; its idle connections
+//! throughput  CPU of reads with offers and without, memory of many, refusals beside a purge
 //! portal   CPU of the portal's pages of items, and of the request log
 //! order    two builds side by side: what the order of creation costs; needs --before
 //! ```
@@ -40,6 +41,7 @@ mod read;
 mod report;
 mod scale;
 mod start;
+mod throughput;
 mod ttl;
 mod wide;
 mod writes;
@@ -67,7 +69,7 @@ pub(crate) struct Options {
     before: Option<PathBuf>,
     /// How many items the largest container of `query` and of `order` has, and at most
     /// the largest partition of `writes`: fewer are for trying it out, and are not
-    /// written down.
+    /// written down. `throughput` is short then.
     #[arg(long, value_name = "N", default_value_t = query::ITEMS, conflicts_with = "write",
         value_parser = clap::value_parser!(u64).range(order::ITEMS_MIN..=query::ITEMS))]
     items: u64,
@@ -89,11 +91,12 @@ enum Name {
     Feed,
     Direct,
     Portal,
+    Throughput,
     Order,
 }
 
 /// All that need nothing but the server.
-const ALL: [Name; 14] = [
+const ALL: [Name; 15] = [
     Name::Start,
     Name::Read,
     Name::Create,
@@ -108,6 +111,7 @@ const ALL: [Name; 14] = [
     Name::Feed,
     Name::Direct,
     Name::Portal,
+    Name::Throughput,
 ];
 
 /// What every benchmark needs.
@@ -149,6 +153,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             Name::Feed => feed::run(&bench)?,
             Name::Direct => direct::run(&bench)?,
             Name::Portal => portal::run(&bench)?,
+            Name::Throughput => throughput::run(&bench, options.items)?,
             Name::Order => order::run(&bench, options.before.as_deref(), options.items)?,
         };
         println!("\n{}", report.table());

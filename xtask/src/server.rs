@@ -104,6 +104,12 @@ impl Server {
         self.status_bytes("VmHWM:")
     }
 
+    /// How many threads it has.
+    pub(crate) fn threads(&self) -> Result<usize> {
+        let path = format!("/proc/{}/task", self.child.id());
+        Ok(std::fs::read_dir(&path).map_err(failed(&path))?.count())
+    }
+
     fn status_bytes(&self, name: &str) -> Result<u64> {
         let path = format!("/proc/{}/status", self.child.id());
         let text = std::fs::read_to_string(&path).map_err(failed(&path))?;

@@ -19,6 +19,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
+use dayfly_engine::{EngineSettings, ThroughputMode};
 use server::{Engine, Mode, Server};
 
 /// A server with the database `d`.
@@ -416,4 +417,54 @@ fn every_alert_is_tried_and_explained() {
         assert!(tests.contains(&format!("alertname: {name} }}")), "nothing leaves {name} alone");
         assert!(explained.contains(&format!("`{name}`")), "nobody says what to do about {name}");
     }
+}
+
+/// What became of each throughput is told of whose it is: a container's own, or a database's for
+/// those that share it.
+#[test]
+fn a_throughput_is_told_of_its_owner() {
+    let throughput = ThroughputMode::Enforced;
+    let engine = EngineSettings { throughput, ..EngineSettings::default() };
+    let server = Server::new(Engine::Memory { slices: 1 }, Mode { engine, ..Mode::default() });
+    server.clock(1000);
+    let make = |path: &str, body: &str, offer: Option<&str>| {
+        let offer = offer.map(|given| ("x-ms-offer-throughput".to_owned(), given.to_owned()));
+        let headers: Vec<_> = offer.into_iter().collect();
+        let status = server.send("POST", path, &headers, body.into(), "name").status();
+        assert_eq!(status, 201, "{path}");
+    };
+    make("/dbs", r#"{"id":"d"}"#, Some("500"));
+    let container = |id: &str| format!(r#"{{"id":"{id}","partitionKey":{{"paths":["/pk"]}}}}"#);
+    make("/dbs/d/colls", &container("a"), None);
+    make("/dbs/d/colls", &container("b"), None);
+    make("/dbs/d/colls", &container("own"), Some("700"));
+    let miss = |container: &str| {
+        let path = format!("/dbs/d/colls/{container}/docs/x");
+        let key = ("x-ms-documentdb-partitionkey".to_owned(), "[\"x\"]".to_owned());
+        server.send("GET", &path, &[key], Vec::new(), "name").status().as_u16()
+    };
+    for container in ["a", "b", "b", "own"] {
+        assert_eq!(miss(container), 404);
+    }
+    let of = |name: &str, owner: &str| {
+        let name = format!("{name}{{owner=\"{owner}\"}}");
+        *scrape(&server).get(&name).unwrap_or_else(|| panic!("{name}"))
+    };
+    for (owner, provisioned, used) in [("d", 500.0, 3.0), ("d/own", 700.0, 1.0)] {
+        assert_eq!(of("dayfly_throughput_provisioned", owner), provisioned);
+        assert_eq!(of("dayfly_throughput_used_total", owner), used);
+        assert_eq!(of("dayfly_throughput_overflow_total", owner), 0.0);
+        assert_eq!(of("dayfly_throughput_purge_spent_total", owner), 0.0);
+        assert_eq!(of("dayfly_throttled_total", owner), 0.0);
+    }
+    server.wall.pass_milliseconds(1_000);
+    // All of it was given, but for what filled it up again.
+    assert_eq!(of("dayfly_throughput_overflow_total", "d"), 497.0);
+    assert_eq!(of("dayfly_throughput_overflow_total", "d/own"), 699.0);
+    let refused = (0..710).filter(|_| miss("own") == 429).count();
+    assert_eq!(refused, 10);
+    assert_eq!(of("dayfly_throttled_total", "d/own"), 10.0);
+    assert_eq!(of("dayfly_throttled_total", "d"), 0.0);
+    assert_eq!(of("dayfly_throughput_used_total", "d/own"), 701.0);
+    assert_eq!(scrape(&server).get("dayfly_throughput_used_total{owner=\"d/a\"}"), None);
 }

@@ -140,6 +140,37 @@ fn every_question_has_a_table() {
     assert!(explain.contains("the container's default of 3600 applies."), "{explain}");
 }
 
+/// 20 creates of 4.95 and their terms, and a look at nothing, in a second that stands still.
+#[test]
+fn what_became_of_a_throughput_is_drawn() {
+    let server = server();
+    let drawn = || prints(&server, "ru", &["my shop/carts", "--seconds", "2"]);
+    let before = drawn();
+    for line in [
+        "container      my shop/carts\n",
+        "mode           measured\n",
+        "throughput     400 RU/s\n",
+        "left of 0      ",
+    ] {
+        assert!(before.contains(line), "{line}: {before}");
+    }
+    let used = |drawn: &str| {
+        let last: Vec<_> = drawn.lines().last().unwrap().split_whitespace().collect();
+        assert_eq!((last[0], last[4]), ("2096-10-02T07:06:40Z", "0"), "{drawn}");
+        assert!(last[5].starts_with('█'), "{drawn}");
+        last[1].parse::<f64>().unwrap()
+    };
+    let first = used(&before);
+    for id in 0..20 {
+        let item = format!(r#"{{"id":"n{id}","pk":"x"}}"#);
+        assert_eq!(send(&server, "POST", "/dbs/my%20shop/colls/carts/docs", &item).status, 201);
+    }
+    // An item has one term beside its id: its partition key.
+    assert!((used(&drawn()) - first - 20.0 * 5.15).abs() < 0.01, "{}", drawn());
+    let json = prints(&server, "ru", &["my shop/carts", "--json"]);
+    assert!(json.contains("\"provisioned\""), "{json}");
+}
+
 #[test]
 fn the_items_that_die_next_are_shown() {
     let server = server();

@@ -263,15 +263,15 @@ fn check_body(offer: &Offer, body: &Value) -> Result<()> {
 }
 
 /// What an offer is for.
-#[derive(Clone, Copy, Debug, Default)]
-struct OfferLoad {
-    live_bytes: u64,
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct OfferLoad {
+    pub(crate) live_bytes: u64,
     /// How many containers share it.
-    sharing: u32,
+    pub(crate) sharing: u32,
 }
 
 /// What the offer of a database or container is for: the containers that have no other.
-fn load_of(snapshot: &dyn Snapshot, rid: &str) -> Result<OfferLoad> {
+pub(crate) fn load_of(snapshot: &dyn Snapshot, rid: &str) -> Result<OfferLoad> {
     let mut load = OfferLoad::default();
     if let Some(container) = ContainerRid::parse(rid) {
         let name = keys::container_name(container.database, container.container);
@@ -318,4 +318,32 @@ pub(crate) fn all(snapshot: &dyn Snapshot) -> Result<Vec<Value>> {
 
 fn json_of(row: &[u8]) -> Result<Value> {
     Ok(catalog::decode::<Offer>(row)?.to_json())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is alive has to be served: 1 RU/s for each GB, 10 where it scales.
+    #[test]
+    fn the_least_follows_what_is_alive() {
+        let stamp = Stamp { lsn: 1, ts: 1000, opened: 1 };
+        let scales = Throughput::Autoscale { max: 20_000, increment: None };
+        for (throughput, gigabytes, least) in [
+            (Throughput::Manual(1_000), 0, 400),
+            (Throughput::Manual(1_000), 400, 400),
+            (Throughput::Manual(1_000), 401, 500),
+            (Throughput::Manual(100_000), 5, 1_000),
+            (scales, 100, 2_000),
+            (scales, 500, 5_000),
+            (scales, 501, 6_000),
+        ] {
+            let offer = Offer::new(1, throughput, "rid".to_owned(), "dbs/rid/".to_owned(), stamp);
+            let load = OfferLoad { live_bytes: gigabytes * GIGABYTE, sharing: 0 };
+            assert_eq!(throughput.least(offer.floor(load)), least, "{throughput:?} {gigabytes}");
+            // A byte more is another GB.
+            let more = OfferLoad { live_bytes: load.live_bytes + 1, ..load };
+            assert_eq!(offer.floor(more).gigabytes, offer.floor(load).gigabytes + 1);
+        }
+    }
 }

@@ -11,6 +11,7 @@ use super::server::{Kind, Server, at, creation, partition_key};
 use crate::keys::CATALOG;
 use crate::locks::lock;
 use crate::metering::{Chore, Purse};
+use crate::offers;
 use crate::operation::{
     Condition, ContainerScope, Division, ItemAddress, Operation, Part, Showing, WriteItem,
 };
@@ -231,4 +232,52 @@ fn an_older_snapshot_turns_nothing_back() {
     shared.metering.offers_changed(lsn + 1);
     admit(&before, &Part::of(None));
     assert_eq!(ranges(), 2);
+}
+
+/// What an offer has to serve is what is alive in its containers, at this second and before
+/// anything is purged: its own, or all that share it and no other.
+#[test]
+fn what_an_offer_serves_is_what_is_alive() {
+    let mut server = shared();
+    let definition = json!({"id": "own", "partitionKey": {"paths": ["/pk"]}, "defaultTtl": 7});
+    server
+        .run(Operation::CreateContainer {
+            database: "d".to_owned(),
+            definition: definition.to_string().into_bytes(),
+            throughput: Some(Throughput::Manual(400)),
+            showing: Showing::Whole,
+        })
+        .unwrap();
+    let create = |container: &str, id: &str, ttl: Option<i64>| {
+        let mut item = json!({"id": id, "pk": "a", "text": "x".repeat(10_000)});
+        if let Some(ttl) = ttl {
+            item["ttl"] = ttl.into();
+        }
+        let Operation::WriteItem(write) = creation(&item) else { unreachable!() };
+        let at = ContainerScope { container: container.to_owned(), ..at() };
+        server.run(Operation::WriteItem(WriteItem { at, ..write })).unwrap();
+    };
+    create("c", "1", None);
+    create("c", "2", Some(-1));
+    create("small", "1", None);
+    create("own", "1", None);
+    let loads = |server: &Server| {
+        let snapshot = server.engine().shared.store.snapshot().unwrap();
+        let offers = offers::all(&*snapshot).unwrap();
+        let of = |place: usize| {
+            let rid = offers[place]["offerResourceId"].as_str().unwrap();
+            offers::load_of(&*snapshot, rid).unwrap()
+        };
+        let (shared, own) = (of(0), of(1));
+        assert_eq!((shared.sharing, own.sharing), (2, 0));
+        // An item has some 10,200 bytes.
+        (shared.live_bytes / 10_000, own.live_bytes / 10_000)
+    };
+    assert_eq!(loads(&server), (3, 1));
+    server.clock(1005);
+    assert_eq!(loads(&server), (1, 1));
+    server.clock(1007);
+    assert_eq!(loads(&server), (1, 0));
+    assert_eq!(server.purge(), 3);
+    assert_eq!(loads(&server), (1, 0));
 }

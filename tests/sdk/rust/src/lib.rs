@@ -97,6 +97,21 @@ impl World {
         self.station.server.advance(seconds).await;
     }
 
+    /// Lets the server's clock run while something is done.
+    pub async fn while_time_passes(&self, what: impl Future<Output = ()>) {
+        self.station.server.while_time_passes(what).await;
+    }
+
+    /// What the admin API says.
+    pub async fn read_admin(&self, call: &str) -> Value {
+        self.station.server.read_admin(call).await
+    }
+
+    /// Changes something by the admin API.
+    pub async fn put_admin(&self, call: &str, change: Value) {
+        self.station.server.put_admin(call, change).await;
+    }
+
     /// What the server's clock shows.
     pub async fn now(&self) -> u64 {
         self.station.server.now().await

@@ -56,23 +56,45 @@ impl Server {
     }
 
     pub(crate) async fn now(&self) -> u64 {
-        let clock = self.call_clock(reqwest::Client::new().get(self.clock_url())).await;
+        let clock = self.call(reqwest::Client::new().get(self.clock_url())).await;
         clock["now"].as_u64().unwrap()
+    }
+
+    /// Lets the clock run while something is done.
+    pub(crate) async fn while_time_passes(&self, what: impl Future<Output = ()>) {
+        self.set_clock(json!({"frozen": false})).await;
+        what.await;
+        self.freeze_clock().await;
+    }
+
+    /// What the admin API says.
+    pub(crate) async fn read_admin(&self, call: &str) -> Value {
+        self.call(reqwest::Client::new().get(self.admin_url(call))).await
+    }
+
+    /// Changes something by the admin API.
+    pub(crate) async fn put_admin(&self, call: &str, change: Value) {
+        let request = reqwest::Client::new().put(self.admin_url(call)).body(change.to_string());
+        self.call(request).await;
     }
 
     async fn set_clock(&self, change: Value) {
         let request = reqwest::Client::new().post(self.clock_url()).body(change.to_string());
-        self.call_clock(request).await;
+        self.call(request).await;
     }
 
-    async fn call_clock(&self, request: reqwest::RequestBuilder) -> Value {
+    async fn call(&self, request: reqwest::RequestBuilder) -> Value {
         let response = request.bearer_auth(&self.key).send().await.unwrap();
         let response = response.error_for_status().unwrap();
         serde_json::from_slice(&response.bytes().await.unwrap()).unwrap()
     }
 
     fn clock_url(&self) -> String {
-        format!("http://127.0.0.1:{}/_admin/v1/clock", self.port)
+        self.admin_url("clock")
+    }
+
+    fn admin_url(&self, call: &str) -> String {
+        format!("http://127.0.0.1:{}/_admin/v1/{call}", self.port)
     }
 }
 

@@ -11,4 +11,5 @@ mod queries;
 mod query_pages;
 mod resources;
 mod sample;
+mod throughput;
 mod ttl;

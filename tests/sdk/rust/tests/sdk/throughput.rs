@@ -1,0 +1,31 @@
+//! A throughput that is enforced: who asks for more waits, and tries again.
+
+use dayfly_sdk_tests::{World, find, over_http_and_https, properties};
+use serde_json::json;
+
+over_http_and_https! {
+    who_asks_for_too_much_waits_and_tries_again,
+}
+
+async fn who_asks_for_too_much_waits_and_tries_again(world: &World) {
+    let properties = properties();
+    let call =
+        format!("containers/{}/{}/throughput", world.database.id(), properties.id.as_ref());
+    let container = world.container_like(properties).await;
+    world.put_admin(&call, json!({"mode": "enforced"})).await;
+    // What it costs is taken when it is done, and is more than there is for a second.
+    let large = json!({"id": "large", "pk": "x", "text": "x".repeat(1_200_000)});
+    container.create_item("x", "large", large, None).await.unwrap();
+    world
+        .while_time_passes(async {
+            let small = json!({"id": "small", "pk": "x"});
+            container.create_item("x", "small", small, None).await.unwrap();
+        })
+        .await;
+    let told = world.read_admin(&format!("{call}?seconds=1")).await;
+    assert!(told["total"]["throttled"].as_u64().unwrap() > 0, "{told}");
+    world.advance(5).await;
+    for id in ["large", "small"] {
+        assert!(find(&container, "x", id).await.is_some(), "{id}");
+    }
+}
