@@ -9,7 +9,8 @@
 //! out of three (`--rounds`), so the files with surprises are played again.
 //!
 //! Many tests pass whatever the server does. Those that pass against a stub
-//! without a database are the baseline, and the score is what passes beyond it.
+//! without a database are the baseline, and the score is what passes beyond it. Their tests of
+//! offers (row B42) are among those that pass.
 
 mod go;
 mod judge;

@@ -24,7 +24,7 @@ use crate::reply::Reply;
 const STEPS: u64 = 60;
 
 /// No page ends because of what is dead: that is another matter.
-const LIMITS: QueryLimits = QueryLimits {
+pub(super) const LIMITS: QueryLimits = QueryLimits {
     page_looks: 50_000,
     list_looks: 20_000,
     feed_looks: 50_000,
