@@ -54,6 +54,7 @@ where
         inbox: Inbox::default(),
         working: FuturesUnordered::new(),
         outbox: Outbox::default(),
+        has_begun: false,
         is_ending: false,
         visit: Arc::clone(&visit),
     };
@@ -92,6 +93,8 @@ struct Conversation {
     inbox: Inbox,
     working: FuturesUnordered<Work>,
     outbox: Outbox,
+    /// A request came since that was asked.
+    has_begun: bool,
     /// No further frame is read.
     is_ending: bool,
     visit: Arc<Visit>,
@@ -144,6 +147,7 @@ impl Conversation {
     }
 
     fn begin(&mut self, arrived: Arrived) {
+        self.has_begun = true;
         let (call, body, counted) = match arrived {
             Arrived::Greeting(answer) => {
                 return self
@@ -179,9 +183,10 @@ impl Conversation {
         };
         let has_moved = self.inbox.has_moved() | std::mem::take(&mut self.outbox.has_moved);
         // What is answered at once leaves no phase: between two looks there may have been many.
-        let begins_again = matches!(phase, Phase::Body | Phase::Stalled | Phase::Idle);
+        let has_begun = std::mem::take(&mut self.has_begun);
+        let is_by_piece = matches!(phase, Phase::Body | Phase::Stalled);
         let progress = self.visit.progress();
-        if phase != progress.phase() || (has_moved && begins_again) {
+        if phase != progress.phase() || has_begun || (has_moved && is_by_piece) {
             progress.enter(phase);
         }
     }

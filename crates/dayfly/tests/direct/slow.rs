@@ -124,6 +124,23 @@ fn a_busy_connection_is_not_an_idle_one() {
     }
 }
 
+/// Nor is one whose reads never end with a frame one that does not come to the end of a head.
+#[test]
+fn who_is_always_in_the_middle_of_a_head_gets_on() {
+    let server = Server::start(&["--header-timeout-ms", "300"]);
+    let place = Place::make(&server, "d", "c");
+    let mut channel = Channel::open(&server);
+    let (_, frame) = channel.encode(&place.item(READ, "a", "x"));
+    let (start, rest) = frame.split_at(50);
+    channel.wire.write(start);
+    for _ in 0..20 {
+        channel.wire.write(&[rest, start].concat());
+        channel.next().unwrap().1.fails(404, 0);
+        assert!(channel.wire.is_silent_for(MOMENT));
+    }
+    channel.wire.is_closed();
+}
+
 /// A client that ends its side has all answers, and then the end of the other.
 #[test]
 fn who_closes_is_closed() {
