@@ -88,6 +88,7 @@ const TOLD: &[(u16, Kind, &str)] = &[
     (0x17, Text, "x-ms-alt-content-path"),
     (0x18, Text, "x-ms-content-path"),
     (0x1A, Long, ""),
+    (0x1B, Flag, ""),
     (0x1C, Number, "x-ms-substatus"),
     (0x1D, Number, "x-ms-documentdb-collection-index-transformation-progress"),
     (0x1E, Number, "x-ms-current-write-quorum"),
@@ -256,6 +257,11 @@ pub(crate) fn answer(head: &[u8], body: Bytes) -> Result<Response<Bytes>, String
     }
     if let Some(missing) = ALWAYS.iter().find(|id| !seen.contains(id)) {
         return Err(format!("the answer has no token {missing:#06x}"));
+    }
+    // A refusal that clients do not believe is asked for again and again.
+    let is_believed = session.is_some() || seen.contains(&0x1B);
+    if status >= 400 && !is_believed || status < 400 && seen.contains(&0x1B) {
+        return Err(format!("{status} with the tokens {seen:x?}"));
     }
     if has_body == body.is_empty() {
         return Err(format!("the token says of a body {has_body}, and it has {}", body.len()));
