@@ -317,7 +317,7 @@ fn no_answer_depends_on_what_waits_for_the_purge() {
                 let is_shared = |error: &Error| error.kind == ErrorKind::ShareSpent;
                 by_share += usize::from(here.outcome.as_ref().err().is_some_and(is_shared));
                 let (here, there) = (told(&here), told(&there));
-                assert_eq!(here, there, "{:.300}", what);
+                assert_eq!(here, there, "{what:.300}");
                 refused += usize::from(here.0 == 429);
                 spends.push((now, here.1));
             } else {
