@@ -399,7 +399,7 @@ impl Config {
             admin_public: self.admin_public,
             direct: !self.no_direct,
             request_log: self.request_log,
-            portal: !self.no_portal,
+            portal: !(self.no_portal || self.habits.no_portal),
             host_names: tls::host_name()
                 .into_iter()
                 .chain(self.tls_san)

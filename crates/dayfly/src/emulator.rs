@@ -63,9 +63,12 @@ const TABLE: &[(&str, Effect)] = &[
         "AZURE_COSMOS_EMULATOR_PARTITION_COUNT",
         Effect::Ignored("a container has as many ranges as its throughput asks for"),
     ),
-    ("ENABLE_EXPLORER", Effect::Lacking("a portal is not there yet")),
-    ("EXPLORER_PORT", Effect::Ignored("a portal is not there yet")),
-    ("EXPLORER_PROTOCOL", Effect::Ignored("a portal is not there yet")),
+    ("ENABLE_EXPLORER", Effect::Sets(explorer)),
+    ("EXPLORER_PORT", Effect::Ignored("the portal is on the port of the API")),
+    (
+        "EXPLORER_PROTOCOL",
+        Effect::Ignored("the portal is on the port of the API, in http and https"),
+    ),
     (
         "CERT_PATH",
         Effect::Ignored("a PFX is not read; give PEM files with --tls-cert and --tls-key"),
@@ -87,6 +90,8 @@ pub(crate) struct Habits {
     pub(crate) log: Option<&'static str>,
     /// The host that the account names, perhaps with a port.
     pub(crate) public_endpoint: Option<Authority>,
+    /// Whether the portal is left out.
+    pub(crate) no_portal: bool,
     /// What has no effect, in a sentence each.
     pub(crate) warnings: Vec<String>,
 }
@@ -221,6 +226,11 @@ fn persistence(_: &mut Habits, variable: Variable<'_>) -> Result<(), String> {
     variable.is_on().map(drop)
 }
 
+fn explorer(habits: &mut Habits, variable: Variable<'_>) -> Result<(), String> {
+    habits.no_portal = !variable.is_on()?;
+    Ok(())
+}
+
 fn log(habits: &mut Habits, variable: Variable<'_>) -> Result<(), String> {
     habits.log = Some(match variable.value.to_ascii_lowercase().as_str() {
         "quiet" => "off",
@@ -292,9 +302,17 @@ mod tests {
     }
 
     #[test]
+    fn without_an_explorer_there_is_no_portal() {
+        for (value, no_portal) in [("false", true), ("0", true), ("true", false), ("", false)] {
+            let habits = read(&[("ENABLE_EXPLORER", value)]).unwrap();
+            assert_eq!(habits.no_portal, no_portal, "'{value}'");
+            assert_eq!(habits.warnings, [""; 0], "'{value}'");
+        }
+    }
+
+    #[test]
     fn what_has_no_effect_is_named_once() {
         for (name, value) in [
-            ("ENABLE_EXPLORER", "true"),
             ("EXPLORER_PORT", "1234"),
             ("EXPLORER_PROTOCOL", "https"),
             ("CERT_PATH", "/cert.pfx"),

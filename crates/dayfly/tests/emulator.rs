@@ -97,6 +97,10 @@ fn dotnet_finds_the_server_behind_a_mapped_port() {
 fn an_older_dotnet_asks_for_the_account_without_a_signature() {
     let server = start(&[("PORT", "0"), ("ENABLE_EXPLORER", "false")]);
     assert_eq!(server.get("/").status, 200);
+    // It wants no explorer, so there is none.
+    assert!(!server.banner.contains("Portal: "), "{}", server.banner);
+    assert_eq!(server.get("/_explorer/index.html").status, 404);
+    assert_eq!(server.get("/_explorer/emulator.pem").status, 200);
     assert_eq!(server.get("/dbs").status, 401);
     assert_eq!(server.get_with(OWN_KEY, "/").status, 401, "what is signed is signed well");
     assert_eq!(Server::start(&[]).get("/").status, 401);
