@@ -243,6 +243,21 @@ mod tests {
         assert_eq!(ALL.len(), 136 + 3 + 4 + 1);
     }
 
+    /// The editor of the portal offers what there is, and nothing else. What begins with `_` is
+    /// for plans; nobody writes it.
+    #[test]
+    fn the_portal_knows_the_same_functions() {
+        let source = include_str!("../../../../portal/src/sql.ts");
+        let (_, after) = source.split_once("FUNCTIONS = (").unwrap();
+        let (list, _) = after.split_once(").split").unwrap();
+        let text: String = list.split('"').skip(1).step_by(2).collect();
+        let told: Vec<&str> = text.split(' ').collect();
+        let mut names: Vec<&str> =
+            ALL.iter().map(|known| known.name).filter(|name| !name.starts_with('_')).collect();
+        names.sort_unstable();
+        assert_eq!(told, names);
+    }
+
     #[test]
     fn names_are_found_in_any_case() {
         assert_eq!(signature("ArrayContains"), None);
