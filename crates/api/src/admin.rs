@@ -107,10 +107,16 @@ fn operation(request: &Request<'_>, query: &str, call: &[&str]) -> Result<Operat
         (["clock"], "POST") => Ok(Operation::MoveClock { step: step(request.body)? }),
         (["clock"], _) => Err(wrong_verb(request.verb)),
         (["containers"], "GET") => containers(query),
+        (["containers", database, container], "GET") => {
+            let at = named(database, container);
+            Parameters::read(query, &[]).map(|_| Operation::SurveyContainer { at })
+        }
         (["containers", database, container, "items"], "GET") => {
             items(named(database, container), query)
         }
-        (["containers"] | ["containers", _, _, "items"], _) => Err(wrong_verb(request.verb)),
+        (["containers"] | ["containers", _, _] | ["containers", _, _, "items"], _) => {
+            Err(wrong_verb(request.verb))
+        }
         (["containers", database, container, "ttl", view @ ..], verb) => {
             let view = View::of(view).ok_or_else(route::unknown)?;
             if verb != "GET" {

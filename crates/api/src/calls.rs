@@ -9,15 +9,17 @@ use std::time::Duration;
 use dayfly_engine::Caller;
 use dayfly_model::{Error, ErrorKind, Result, Timestamp};
 use http::header::ORIGIN;
-use http::request;
+use http::{Method, request};
 use serde_json::json;
 
 use crate::admin::{self, Call, Proof};
 use crate::auth::{self, unauthorized};
 use crate::events::Events;
 use crate::facts::Shown;
+use crate::headers::Headers;
 use crate::kind::Kind;
 use crate::operation::Request;
+use crate::options::{Opt, Options as _};
 use crate::requests::About;
 use crate::series::Totals;
 use crate::{Api, Incoming, Said, Way, host, instant, query_of, sessions};
@@ -185,6 +187,21 @@ impl Api {
         caller.ok_or_else(|| {
             unauthorized("The admin API needs 'authorization: Bearer <primary key>'.")
         })
+    }
+
+    /// Whether a session asks this because it watches: again and again, and it says so. What
+    /// was refused before it became an operation is told all the same.
+    pub(crate) fn is_watch(&self, incoming: &Incoming, kind: Kind) -> bool {
+        let parts = &incoming.parts;
+        let options = Headers::new(&parts.headers);
+        if parts.method != Method::GET || kind == Kind::Refused {
+            return false;
+        }
+        let token = match options.flag(Opt::Watch) {
+            Ok(true) => auth::bearer(&options).ok().flatten(),
+            _ => None,
+        };
+        token.is_some_and(|token| self.sessions.is_open(&token, instant()))
     }
 
     /// Whose rights the token has that was sent to the REST API. Sessions are for those to

@@ -32,6 +32,7 @@ spelled! {
     IfNoneMatch "if-none-match";
     ConfirmExpiry "x-dayfly-confirm-expiry";
     ExplainCharge "x-dayfly-explain-charge";
+    Watch "x-dayfly-watch";
     Prefer "prefer";
     ConsistencyLevel "x-ms-consistency-level";
     ContentFormat "x-ms-documentdb-content-serialization-format";

@@ -119,7 +119,7 @@ impl Kind {
             Operation::ListOffers { .. } => Kind::ListOffers,
             Operation::ReadOffer { .. } => Kind::ReadOffer,
             Operation::ReplaceOffer(_) => Kind::ReplaceOffer,
-            Operation::SurveyContainers { .. } => Kind::Watch,
+            Operation::SurveyContainers { .. } | Operation::SurveyContainer { .. } => Kind::Watch,
             Operation::ExplainQuery(_)
             | Operation::SurveyItems(_)
             | Operation::ReadTtl { .. }

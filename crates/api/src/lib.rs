@@ -178,6 +178,9 @@ impl Api {
         let activity_id = activity_id(&incoming.parts.headers);
         let mut about = About::default();
         let said = self.answer(&incoming, &mut about).unwrap_or_else(Said::failed);
+        if self.is_watch(&incoming, about.kind) {
+            about = Kind::Watch.into();
+        }
         let settled = match said {
             Said::Operation(Answer::Pending(pending)) => pending.answer().await.into(),
             Said::Operation(Answer::Ready(reply)) | Said::Reply(reply) => reply.into(),

@@ -28,6 +28,8 @@ pub(crate) enum Opt {
     ConfirmExpiry,
     /// Asks what the charge is made of.
     ExplainCharge,
+    /// It is asked again and again, by somebody who watches.
+    Watch,
     /// Whether the answer may leave out the item.
     Prefer,
     /// How fresh a read must be.

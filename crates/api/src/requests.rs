@@ -227,6 +227,7 @@ impl Entry {
 
     fn show(&self) -> Value {
         let mut shown = json!({
+            "number": self.number,
             "at": self.at.0,
             "operation": self.kind.name(),
             "verb": self.verb,

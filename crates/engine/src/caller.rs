@@ -78,6 +78,7 @@ impl Operation {
             | Operation::WhatIfTtl { .. }
             | Operation::ExplainTtl { .. }
             | Operation::SurveyContainers { .. }
+            | Operation::SurveyContainer { .. }
             | Operation::SurveyItems(_)
             | Operation::ReadThroughput { .. }
             | Operation::ReadClock => Right::Read,

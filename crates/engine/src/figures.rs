@@ -119,15 +119,15 @@ pub(crate) fn with_databases(
         let record: ContainerRecord = catalog::decode(row)?;
         let database = match databases.entry(record.database) {
             Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(unknown) => {
-                let name = snapshot
-                    .get(keys::CATALOG, &keys::database_name(record.database))
-                    .map_err(storage_failed)?
-                    .unwrap_or_default();
-                unknown.insert(String::from_utf8_lossy(&name).into_owned())
-            }
+            Entry::Vacant(unknown) => unknown.insert(database_name(snapshot, record.database)?),
         };
         named.push((database.clone(), record));
     }
     Ok(named)
+}
+
+/// The name of a database.
+pub(crate) fn database_name(snapshot: &dyn Snapshot, number: u32) -> Result<String> {
+    let name = snapshot.get(keys::CATALOG, &keys::database_name(number)).map_err(storage_failed)?;
+    Ok(String::from_utf8_lossy(&name.unwrap_or_default()).into_owned())
 }

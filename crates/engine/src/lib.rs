@@ -346,6 +346,9 @@ impl Switchboard {
             Operation::SurveyContainers { page } => {
                 self.look(|snapshot| survey::containers(&self.shared, &self.purge, snapshot, &page))
             }
+            Operation::SurveyContainer { at } => {
+                self.view(&at, |opened| survey::one(&self.shared, &self.purge, opened))
+            }
             Operation::SurveyItems(asked) => {
                 self.view(&asked.at, |opened| survey::items(opened, &asked))
             }

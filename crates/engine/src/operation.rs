@@ -249,6 +249,11 @@ pub enum Operation {
         /// Which page.
         page: Page,
     },
+    /// Shows how one container stands.
+    SurveyContainer {
+        /// The container.
+        at: ContainerScope,
+    },
     /// Shows items with the end of their lives.
     SurveyItems(SurveyItems),
 

@@ -48,6 +48,16 @@ pub(crate) fn containers(
     Ok(Reply::ok(Success::new(200, body.to_string()), now, Charge::NOTHING))
 }
 
+/// How one container stands: the same, asked for again and again by whoever looks at it.
+pub(crate) fn one(shared: &Shared, purge: &Purge, opened: &Opened) -> Result<Reply> {
+    let (snapshot, record) = (&*opened.snapshot, &opened.container.record);
+    let database = figures::database_name(snapshot, record.database)?;
+    let mut body = container(shared, purge, snapshot, &database, record)?;
+    let now = opened.now();
+    body["now"] = now.0.into();
+    Ok(Reply::ok(Success::new(200, body.to_string()), now, Charge::NOTHING))
+}
+
 fn container(
     shared: &Shared,
     purge: &Purge,

@@ -277,7 +277,7 @@ impl AskedFrame {
             Opt::PlainDate | Opt::IfMatch | Opt::IfNoneMatch | Opt::ConsistencyLevel => {
                 return None;
             }
-            Opt::ConfirmExpiry | Opt::ExplainCharge => return None,
+            Opt::ConfirmExpiry | Opt::ExplainCharge | Opt::Watch => return None,
             Opt::IsBatch | Opt::IsQueryPlan | Opt::IsUpsert => return None,
             Opt::IsQuery | Opt::HasQuery | Opt::CrossPartition | Opt::CacheAge => return None,
             Opt::OfferAutopilot | Opt::OfferThroughput | Opt::OfferType => return None,
