@@ -33,6 +33,8 @@ export interface Ask {
   abort?: AbortSignal | undefined;
   /** Refusals that the caller wants as answers. */
   takes?: readonly number[];
+  /** Whether it is asked again and again: then the request log does not tell of it. */
+  watch?: boolean;
 }
 
 /** Whether the server does not answer at all. */
@@ -43,6 +45,8 @@ export const returns = signal(0);
 export const waiting = signal<{ status: number; seconds: number } | null>(null);
 /** Whether a key is asked for; whoever has one sets it to false by logging in. */
 export const needsKey = signal(false);
+/** Whether somebody logged out: then nothing is asked until somebody logs in. */
+export const left = signal(false);
 /** Something that the clock of an answer does not fit; the frame then asks for the clock. */
 export const clockDoubt = signal(0);
 
@@ -51,7 +55,7 @@ let renew: (() => Promise<boolean>) | undefined;
 
 export function useToken(given: string): void {
   token = given;
-  if (given) needsKey.value = false;
+  if (given) left.value = needsKey.value = false;
 }
 
 /** How to come to a new session without asking anybody. */
@@ -67,6 +71,8 @@ export async function ask(path: string, how: Ask = {}): Promise<Answer> {
   const verb = how.verb ?? "GET";
   const changes = verb !== "GET" && !path.endsWith("query/explain") && !isQuery(how);
   for (let attempt = 0; ; attempt++) {
+    await renewing;
+    await until(() => !needsKey.peek(), how.abort);
     const used = token;
     const asked = performance.now();
     let answer: Answer;
@@ -83,9 +89,10 @@ export async function ask(path: string, how: Ask = {}): Promise<Answer> {
     }
     if (lost.peek()) back();
     checkClock(path, answer, asked);
+    if (how.takes?.includes(answer.status)) return answer;
     const again = await handled(answer, attempt, used, changes, how.abort);
     if (again) continue;
-    if (answer.status < 400 || how.takes?.includes(answer.status)) return answer;
+    if (answer.status < 400) return answer;
     throw refusal(answer);
   }
 }
@@ -103,6 +110,7 @@ async function send(path: string, verb: string, how: Ask, used: string): Promise
   const headers = new Headers(how.headers);
   headers.set("x-ms-version", "2020-07-15");
   if (used) headers.set("authorization", `Bearer ${used}`);
+  if (how.watch) headers.set("x-dayfly-watch", "true");
   const response = await fetch(path, {
     method: verb,
     headers,
@@ -116,11 +124,12 @@ async function send(path: string, verb: string, how: Ask, used: string): Promise
 }
 
 /** Opens an answer that comes bit by bit. */
-export async function open(path: string): Promise<ReadableStream<Uint8Array<ArrayBuffer>> | null> {
+export async function open(path: string, abort: AbortSignal): Promise<ReadableStream<Uint8Array<ArrayBuffer>> | null> {
   const response = await fetch(path, {
     headers: { authorization: `Bearer ${token}` },
     cache: "no-store",
     credentials: "omit",
+    signal: abort,
   });
   return response.ok ? response.body : null;
 }
@@ -135,7 +144,6 @@ async function handled(
 ): Promise<boolean> {
   if (answer.status === 401) {
     if (token === used) await login();
-    await until(() => !needsKey.peek(), abort);
     return true;
   }
   // After a 503 nobody knows whether a change was made, so it is for people to decide.
@@ -153,9 +161,17 @@ async function handled(
   return true;
 }
 
-async function login(): Promise<void> {
+let renewing: Promise<void> | undefined;
+
+/** A new session for all who were refused; if there is none without a key, one is asked for. */
+function login(): Promise<void> {
+  renewing ??= tryToRenew().finally(() => (renewing = undefined));
+  return renewing;
+}
+
+async function tryToRenew(): Promise<void> {
   token = "";
-  if (!(await renew?.())) needsKey.value = true;
+  if (left.peek() || !(await renew?.())) needsKey.value = true;
 }
 
 /** Something was heard of the server. */

@@ -2,7 +2,7 @@
 
 import { useSignal, type Signal } from "@preact/signals";
 import { sentence } from "./api";
-import { deleteItem, rewrite } from "./item-calls";
+import { deleteItem, readItem, rewrite } from "./item-calls";
 import type { Spot } from "./place";
 import { rowKey, type Row } from "./rows";
 import { SetTtl } from "./set-ttl";
@@ -58,8 +58,9 @@ export function Bulk({ at, chosen, done }: Props) {
   };
   const renew = (ttl: number | "keep" | "none") => async (row: Row) => {
     const { json } = row;
-    const item = await rewrite(at, { ...row, self: json.string(json.member("_self")) }, ttl);
-    return item ? null : "gone meanwhile";
+    const item = await readItem(at, { ...row, self: json.string(json.member("_self")) });
+    const outcome = item && (await rewrite(at, item, ttl));
+    return outcome?.kind === "saved" ? null : "gone meanwhile";
   };
   const busy = progress.value !== null;
   return (

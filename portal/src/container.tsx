@@ -1,6 +1,6 @@
 // A container: its name, its tabs, and the screen of one of them.
 
-import { changes, current, more } from "./live";
+import { current, vanished } from "./live";
 import { removal } from "./creation";
 import { address, here, tabOf, TABS, type Spot, type Tab } from "./place";
 import { readOnly } from "./session";
@@ -66,7 +66,7 @@ export function Container({ at }: { at: Spot }) {
           </a>
         ))}
       </nav>
-      {!of && !more.value && changes.value >= 0 && (
+      {vanished.value && (
         <Empty>
           There is no container of this name any more. What you were writing is still below, to copy.
         </Empty>

@@ -8,7 +8,8 @@ import { TtlBadge } from "./tree";
 import { Button, Empty } from "./ui";
 import { bytes, count, counted, duration } from "./words";
 
-const SHOWN = 100;
+/** So that with the tree beside it the document stays small. */
+const SHOWN = 60;
 
 export function Database({ name }: { name: string }) {
   const own = containers.value.filter((of) => of.database === name);

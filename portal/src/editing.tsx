@@ -11,6 +11,7 @@ export function Editor(props: Props) {
   const place = useRef<HTMLDivElement>(null);
   const latest = useRef(props);
   latest.current = props;
+  const plain = useRef<HTMLTextAreaElement>(null);
   const failed = useSignal(false);
   const attempt = useSignal(0);
   useEffect(() => {
@@ -41,11 +42,17 @@ export function Editor(props: Props) {
     };
   }, [attempt.value]);
   useEffect(() => latest.current.handle?.current?.setReadOnly(props.readOnly ?? false), [props.readOnly]);
+  useEffect(() => {
+    if (failed.value && plain.current && latest.current.handle) {
+      latest.current.handle.current = simple(plain.current, (now) => latest.current.onChange?.(now));
+    }
+  }, [failed.value]);
   return (
     <div class={`editor ${props.class ?? ""}`}>
       <div ref={place} class="editor-place" />
       {failed.value && (
         <textarea
+          ref={plain}
           class="editor-plain"
           aria-label={props.label}
           readOnly={props.readOnly}
@@ -56,4 +63,19 @@ export function Editor(props: Props) {
       )}
     </div>
   );
+}
+
+/** What can be done with a text area that stands for an editor that could not be loaded. */
+function simple(area: HTMLTextAreaElement, changed: (text: string) => void): Handle {
+  return {
+    text: () => area.value,
+    replace: (text) => {
+      area.value = text;
+      changed(text);
+    },
+    focus: () => area.focus(),
+    mark: () => undefined,
+    setReadOnly: (readOnly) => (area.readOnly = readOnly),
+    destroy: () => undefined,
+  };
 }

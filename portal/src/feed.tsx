@@ -41,6 +41,7 @@ async function next(at: Spot, from: From, place: string | null, abort: AbortSign
     },
     abort,
     takes: [304],
+    watch: true,
   });
   const etag = answer.headers.get("etag") ?? place;
   return { etag, json: answer.status === 304 ? null : new Json(answer.text) };

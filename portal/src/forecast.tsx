@@ -42,7 +42,7 @@ export function Forecast({ at, turn }: { at: Spot; turn: number }) {
       : { buckets: OWN_BUCKETS, seconds: typeof value === "number" ? value / OWN_BUCKETS : 10 };
   const query = `buckets=${shape.buckets}&bucketSeconds=${shape.seconds}`;
   const asked = useAsked<Told>(
-    (abort) => askFor<Told>(`${figures(at)}/ttl/forecast?${query}`, { abort }),
+    (abort) => askFor<Told>(`${figures(at)}/ttl/forecast?${query}`, { abort, watch: true }),
     [at.database, at.container, query, turn, epoch.value, Math.floor(beat.value / EVERY)],
   );
   const of = asked.value.value;

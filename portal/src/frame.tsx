@@ -2,7 +2,7 @@
 
 import { useSignal, useSignalEffect } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import { lost, waiting } from "./api";
+import { left, lost, sentence, waiting } from "./api";
 import { clockState, second } from "./clock";
 import { Container } from "./container";
 import { Creator, Remover } from "./creation";
@@ -14,7 +14,7 @@ import { address, here } from "./place";
 import { logOut, readOnly, server } from "./session";
 import { Start } from "./start";
 import { Tree } from "./tree";
-import { Button, Empty, Failure, Icon, lazy, Said, useTask } from "./ui";
+import { Button, Empty, Failure, Icon, lazy, Said, say, useTask } from "./ui";
 import { duration, moment } from "./words";
 
 const Requests = lazy(() => import("./requests").then((module) => module.Requests));
@@ -59,7 +59,9 @@ function Screen() {
   useEffect(() => {
     document.title = [path[2] ?? path[1] ?? path[0], "dayfly"].filter(Boolean).join(" · ");
   }, [path.join("/")]);
-  if (!server.value) return <Empty>{lost.value ? "Waiting for the server…" : "Connecting…"}</Empty>;
+  if (!server.value) {
+    return <Empty>{left.value ? "Logged out." : lost.value ? "Waiting for the server…" : "Connecting…"}</Empty>;
+  }
   if (path[0] === "requests") return <Requests />;
   if (path[0] === "d" && path[1]) return <Database name={path[1]} key={path[1]} />;
   if (path[0] === "c" && path[1] && path[2]) {
@@ -96,10 +98,15 @@ function Bar({ toggle, open }: { toggle: () => void; open: boolean }) {
       {server.value && <Clock />}
       {readOnly.value && <span class="badge read-only">read only</span>}
       {server.value && (
-        <Button kind="quiet" icon="out" label="Log out" onClick={() => void logOut()} />
+        <Button kind="quiet" icon="out" label="Log out" onClick={() => logOut().catch(unheard)} />
       )}
     </header>
   );
+}
+
+/** We are out all the same. */
+function unheard(error: unknown): void {
+  say(`The server could not be told: ${sentence(error)}`);
 }
 
 /** A dayfly, as an arc of a day that is nearly over. */

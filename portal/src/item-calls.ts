@@ -31,8 +31,9 @@ export interface Explained {
   reason: string;
 }
 
+/** What became of a write: `over` is the etag of the version that it was written over. */
 export type Outcome =
-  | { kind: "saved"; item: Stored }
+  | { kind: "saved"; item: Stored; over: string }
   | { kind: "changed"; now: Stored }
   | { kind: "gone" };
 
@@ -72,7 +73,7 @@ export async function saveItem(at: Spot, ref: Ref, text: string, etag: string): 
     takes: [404, 412],
   });
   if (answer.status === 404) return { kind: "gone" };
-  if (answer.status !== 412) return { kind: "saved", item: stored(answer, ref.partitionKey) };
+  if (answer.status !== 412) return { kind: "saved", item: stored(answer, ref.partitionKey), over: etag };
   const now = await readItem(at, ref);
   return now ? { kind: "changed", now } : { kind: "gone" };
 }
@@ -100,25 +101,30 @@ export async function deleteItem(at: Spot, ref: Ref, etag: string): Promise<"don
 const ATTEMPTS = 5;
 
 /**
- * Writes the item anew, with another ttl or with none: its life begins again. `keep` leaves the
- * ttl as it is.
+ * Writes a version of an item anew, with another ttl or with none: its life begins again. `keep`
+ * leaves the ttl as it is. If others have changed it, theirs is written anew, as long as
+ * `follows` allows that.
  */
-export async function rewrite(at: Spot, ref: Ref, ttl: number | "keep" | "none"): Promise<Stored | null> {
+export async function rewrite(
+  at: Spot,
+  known: Stored,
+  ttl: number | "keep" | "none",
+  follows: () => boolean = () => true,
+): Promise<Outcome> {
+  let item = known;
   for (let attempt = 0; ; attempt++) {
-    const item = await readItem(at, ref);
-    if (!item) return null;
     const own = withoutSystem(item.text);
     const text = ttl === "keep" ? own : withMember(own, "ttl", ttl === "none" ? undefined : String(ttl));
     const outcome = await saveItem(at, item, text, item.etag);
-    if (outcome.kind === "saved") return outcome.item;
-    if (outcome.kind === "gone") return null;
+    if (outcome.kind !== "changed" || !follows()) return outcome;
     if (attempt >= ATTEMPTS) throw new Error("Others change this item all the time.");
+    item = outcome.now;
   }
 }
 
 export async function explain(at: Spot, ref: Ref, abort?: AbortSignal): Promise<Explained> {
   const query = new URLSearchParams({ id: ref.id, partitionKey: ref.partitionKey });
-  const answer = await ask(`${figures(at)}/ttl/explain?${query}`, { abort });
+  const answer = await ask(`${figures(at)}/ttl/explain?${query}`, { abort, watch: true });
   return JSON.parse(answer.text) as Explained;
 }
 

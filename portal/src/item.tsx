@@ -4,6 +4,7 @@ import { useSignal, useSignalEffect } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { second } from "./clock";
 import { Conflict } from "./conflict";
+import { keep, kept, placeOf } from "./drafts";
 import { Editor } from "./editing";
 import type { Handle } from "./editor";
 import {
@@ -23,15 +24,16 @@ import { epoch } from "./live";
 import { set, type Spot } from "./place";
 import { readOnly } from "./session";
 import { SetTtl } from "./set-ttl";
-import { Button, copy, Countdown, Empty, Failure, Icon, Note, say, useAsked, useTask } from "./ui";
+import { Button, copy, Countdown, Dialog, Empty, Failure, Icon, Note, say, useAsked, useTask } from "./ui";
 import { moment } from "./words";
-import { keyShown } from "./rows";
+import { keyShown, rowKey } from "./rows";
 
 interface Props {
   at: Spot;
   /** Null: a new one. */
   item: Ref | null;
-  paths: readonly string[];
+  /** Null, as long as the container's definition is not known. */
+  paths: readonly string[] | null;
   changed: () => void;
   close: () => void;
 }
@@ -41,27 +43,36 @@ function own(item: Stored): string {
   return without(new Json(item.text), isSystem);
 }
 
+/** What was written here and not saved, and over which version. */
+interface Draft {
+  text: string;
+  base: Stored | null;
+}
+
 export function Item(props: Props) {
-  const asked = useAsked(
-    (abort) => (props.item ? readItem(props.at, props.item, abort) : Promise.resolve(null)),
-    [],
-  );
-  if (asked.busy.value) return <aside class="pane" aria-label="Item" />;
+  const { at, item, close } = props;
+  const name = placeOf(at, item ? rowKey(item) : "new");
+  // What is typed later is a draft, too; this is one that was there before.
+  const draft = useRef(kept<Draft>(name)).current;
+  const asked = useAsked((abort) => (item ? readItem(at, item, abort) : Promise.resolve(null)), []);
   const found = asked.value.value;
+  const failure = asked.error.value;
+  // A container that is gone leaves what is open as it is.
+  const paths = useRef<readonly string[] | null>(null);
+  paths.current = props.paths ?? paths.current ?? (draft ? [] : null);
+  if (asked.busy.value || (!paths.current && !failure)) return <aside class="pane" aria-label="Item" />;
   return (
     <aside class="pane" aria-label="Item">
-      {asked.error.value ? (
-        <>
-          <Failure of={asked.error.value} />
-          <Button onClick={props.close}>Close</Button>
-        </>
-      ) : props.item && !found ? (
+      <Failure of={failure} />
+      {draft || found || (!item && !failure) ? (
+        <Open {...props} paths={paths.current ?? []} found={found} draft={draft} name={name} />
+      ) : failure ? (
+        <Button onClick={close}>Close</Button>
+      ) : (
         <Empty>
           This item is not there: it has expired, or was deleted.{" "}
-          <Button onClick={props.close}>Close</Button>
+          <Button onClick={close}>Close</Button>
         </Empty>
-      ) : (
-        <Open {...props} found={found} />
       )}
     </aside>
   );
@@ -73,50 +84,82 @@ function template(paths: readonly string[]): string {
   return `{\n${['  "id": ""', ...members].join(",\n")}\n}`;
 }
 
+interface OpenProps extends Props {
+  paths: readonly string[];
+  found: Stored | null;
+  draft: Draft | undefined;
+  /** Where its draft is kept. */
+  name: string;
+}
+
 /** An item that is open: what is known of it, and what can be done with it. */
-function useItem({ at, found, paths, changed, close }: Props & { found: Stored | null }) {
-  const base = useSignal(found);
-  const text = useRef(found ? own(found) : template(paths));
-  const dirty = useSignal(false);
-  const isGone = useSignal(false);
+function useItem({ at, item, found, draft, name, paths, changed, close }: OpenProps) {
+  const base = useSignal(draft ? draft.base : found);
+  // With one of these texts there is nothing to save.
+  const same = useRef([base.peek() ? own(base.peek()!) : template(paths)]);
+  const text = useRef(draft?.text ?? same.current[0]!);
+  const dirty = useSignal(draft !== undefined);
+  const restored = useSignal(draft !== undefined);
+  const isGone = useSignal(item !== null && found === null);
   const other = useSignal<Stored | null>(null);
   const handle = useRef<Handle | null>(null);
   const task = useTask();
+  useEffect(
+    () => () => {
+      if (dirty.peek()) say("What you wrote is not saved. It is kept where you wrote it.");
+    },
+    [],
+  );
 
+  const typed = (now: string) => {
+    text.current = now;
+    dirty.value = !same.current.includes(now);
+    if (!dirty.value) restored.value = false;
+    keep(name, dirty.value ? { text: now, base: base.peek() } : null);
+  };
   const put = (next: string) => {
     text.current = next;
     handle.current?.replace(next);
+    typed(next);
   };
-  const take = (item: Stored, replace: boolean) => {
+  /** The item is this now, by the text that was sent; without one, the text follows the item. */
+  const take = (now: Stored, sent: string | null) => {
     const before = base.peek();
-    base.value = item;
+    base.value = now;
     other.value = null;
     isGone.value = false;
-    dirty.value = false;
-    if (replace) put(own(item));
-    if (item.id !== before?.id) set({ id: item.id, pk: item.partitionKey, new: null });
+    same.current = sent === null ? [own(now)] : [own(now), sent];
+    if (sent === null) put(own(now));
+    else typed(text.current);
+    if (now.id !== before?.id) {
+      // What was typed meanwhile goes to where the item is from now on.
+      keep(name, null);
+      if (dirty.peek()) keep(placeOf(at, rowKey(now)), { text: text.current, base: now });
+      set({ id: now.id, pk: now.partitionKey, new: null });
+    }
     changed();
   };
   const save = () =>
     task.run(async () => {
       if (readOnly.peek()) return;
-      const json = read(text.current);
+      const written = text.current;
+      const json = read(written);
       if (!(json instanceof Json)) throw new Error(`This is no JSON: ${json.message}`);
       if (json.root.kind !== "object") throw new Error("An item is an object.");
-      const place = half(text.current);
+      const place = half(written);
       if (place !== undefined) {
-        throw new Error(`${HALF} It stands in line ${text.current.slice(0, place).split("\n").length}.`);
+        throw new Error(`${HALF} It stands in line ${written.slice(0, place).split("\n").length}.`);
       }
-      const sent = withoutSystem(text.current);
+      const sent = withoutSystem(written);
       const known = base.peek();
       if (!known || isGone.peek()) {
-        take(await createItem(at, sent, paths), false);
+        take(await createItem(at, sent, paths), written);
         say("Created.");
         return;
       }
       const outcome = await saveItem(at, known, sent, known.etag);
       if (outcome.kind === "saved") {
-        take(outcome.item, false);
+        take(outcome.item, written);
         say(outcome.item.ignored ? "Saved. Its ttl counts for nothing here." : "Saved.");
       } else if (outcome.kind === "changed") other.value = outcome.now;
       else isGone.value = true;
@@ -125,38 +168,47 @@ function useItem({ at, found, paths, changed, close }: Props & { found: Stored |
     task.run(async () => {
       const known = base.peek();
       if (!known) return;
-      const item = await rewrite(at, known, ttl);
-      if (!item) {
+      // Over the version that is open. Another one is written anew only if nothing is being
+      // written here: else the next save would wipe out a change that nobody has seen.
+      const outcome = await rewrite(at, known, ttl, () => !dirty.peek());
+      if (outcome.kind === "gone") {
         isGone.value = true;
         return;
       }
-      // What is being written stays; only its ttl follows.
-      const kept = dirty.peek() && read(text.current) instanceof Json;
-      take(item, !dirty.peek());
-      if (kept && ttl !== "keep") {
-        put(indented(new Json(withMember(text.current, "ttl", ttl === "none" ? undefined : String(ttl)))));
-      }
-      dirty.value = kept;
-      say(done);
-    });
-  const remove = () =>
-    task.run(async () => {
-      const known = base.peek();
-      if (!known) return;
-      if ((await deleteItem(at, known, known.etag)) === "changed") {
-        other.value = await readItem(at, known);
+      if (outcome.kind === "changed" || (dirty.peek() && outcome.over !== known.etag)) {
+        other.value = outcome.kind === "changed" ? outcome.now : outcome.item;
         return;
       }
-      say(`${known.id} is deleted.`);
-      changed();
-      close();
+      if (!dirty.peek()) take(outcome.item, null);
+      else {
+        // What is being written stays; only its ttl follows.
+        take(outcome.item, own(outcome.item));
+        if (ttl !== "keep" && read(text.current) instanceof Json) {
+          put(indented(new Json(withMember(text.current, "ttl", ttl === "none" ? undefined : String(ttl)))));
+        }
+      }
+      say(done);
     });
-  const typed = (now: string) => {
-    text.current = now;
+  const remove = async () => {
     const known = base.peek();
-    dirty.value = known === null || now !== own(known);
+    if (!known) return;
+    if ((await deleteItem(at, known, known.etag)) === "changed") {
+      other.value = await readItem(at, known);
+      isGone.value = other.peek() === null;
+      return;
+    }
+    keep(name, null);
+    dirty.value = false;
+    say(`${known.id} is deleted.`);
+    changed();
+    close();
   };
-  return { base, text, dirty, isGone, other, handle, task, take, save, renew, remove, typed };
+  const drop = () => {
+    const now = found ?? base.peek();
+    if (now && now.etag !== base.peek()?.etag) take(now, null);
+    else put(now ? own(now) : template(paths));
+  };
+  return { base, text, dirty, restored, isGone, other, handle, task, take, save, renew, remove, drop, typed };
 }
 
 type OpenItem = ReturnType<typeof useItem>;
@@ -179,7 +231,7 @@ function useReason(at: Spot, { base, isGone }: OpenItem): Explained | null {
   return told.value;
 }
 
-function Open(props: Props & { found: Stored | null }) {
+function Open(props: OpenProps) {
   const item = useItem(props);
   const told = useReason(props.at, item);
   const { base, text, isGone, other, handle, task } = item;
@@ -196,7 +248,7 @@ function Open(props: Props & { found: Stored | null }) {
           other.value = null;
           item.save();
         }}
-        takeTheirs={() => item.take(theirs, true)}
+        takeTheirs={() => item.take(theirs, null)}
         goOn={() => (other.value = null)}
       />
     );
@@ -206,10 +258,16 @@ function Open(props: Props & { found: Stored | null }) {
       <header class="pane-head">
         <h2 class="breaks">{of ? of.id : "New item"}</h2>
         {of && <span class="soft mono">{keyShown(of.partitionKey)}</span>}
+        {item.dirty.value && <span class="badge amber">unsaved</span>}
         <span class="space" />
         <Button kind="quiet" icon="close" label="Close the item" onClick={props.close} />
       </header>
       {of && <Why told={told} of={of} expiresAt={told?.expiresAt ?? null} />}
+      {item.restored.value && (
+        <Note>
+          What you wrote here before and did not save is back. <Button onClick={item.drop}>Drop it</Button>
+        </Note>
+      )}
       {isGone.value && (
         <Note kind="warn">
           This item is gone: it has expired, or was deleted. Its text is still here, to copy or to create anew.
@@ -235,6 +293,7 @@ function Open(props: Props & { found: Stored | null }) {
 function Actions({ item }: { item: OpenItem }) {
   const { base, text, dirty, isGone, task, save, renew, remove } = item;
   const asksTtl = useSignal(false);
+  const asksDelete = useSignal(false);
   const isNew = base.value === null || isGone.value;
   const writes = !readOnly.value;
   return (
@@ -256,8 +315,25 @@ function Actions({ item }: { item: OpenItem }) {
           </Button>
           <Button onClick={() => (asksTtl.value = true)}>Set ttl…</Button>
           <Button onClick={() => renew(-1, "It is kept for ever.")}>Keep for ever</Button>
-          <Button kind="danger" icon="trash" label="Delete the item" onClick={remove} />
+          <Button kind="danger" icon="trash" label="Delete the item" onClick={() => (asksDelete.value = true)} />
         </>
+      )}
+      {asksDelete.value && base.value && (
+        <Dialog title={`Delete the item ${base.value.id}?`} close={() => (asksDelete.value = false)}>
+          <p>This cannot be taken back. If somebody has changed it since it was opened here, it stays.</p>
+          <footer>
+            <Button onClick={() => (asksDelete.value = false)}>Cancel</Button>
+            <Button
+              kind="danger"
+              onClick={() => {
+                asksDelete.value = false;
+                task.run(remove);
+              }}
+            >
+              Delete it
+            </Button>
+          </footer>
+        </Dialog>
       )}
       {asksTtl.value && (
         <SetTtl

@@ -7,6 +7,7 @@ import type { ScreenProps } from "./container";
 import { Item } from "./item";
 import { Bulk } from "./bulk";
 import { Columns } from "./columns";
+import { placeOf, unsaved } from "./drafts";
 import { address, here, set, type Spot } from "./place";
 import { cell, chosenFields, fields, keyShown, page, rowKey, type Order, type Page, type Row, type View } from "./rows";
 import { readOnly } from "./session";
@@ -163,7 +164,7 @@ function Opened({ at, changed }: { at: Spot; changed: () => void }) {
       key={ref ? rowKey(ref) : "new"}
       at={at}
       item={ref}
-      paths={current.value?.partitionKeyPaths ?? ["/id"]}
+      paths={current.value?.partitionKeyPaths ?? null}
       changed={changed}
       close={close}
     />
@@ -258,6 +259,7 @@ function Table({ at, page, chosen, narrow }: TableProps) {
           {page.items.map((row) => (
             <Line
               key={rowKey(row)}
+              at={at}
               row={row}
               columns={columns}
               narrow={narrow}
@@ -272,6 +274,7 @@ function Table({ at, page, chosen, narrow }: TableProps) {
 }
 
 interface LineProps {
+  at: Spot;
   row: Row;
   columns: readonly string[];
   narrow: boolean;
@@ -279,7 +282,7 @@ interface LineProps {
   choose: (on: boolean) => void;
 }
 
-function Line({ row, columns, narrow, isChosen, choose }: LineProps) {
+function Line({ at, row, columns, narrow, isChosen, choose }: LineProps) {
   const { path, params } = here.value;
   const { json } = row;
   const self = /^\.\.?$/.test(row.id) ? (json.string(json.member("_self")) ?? null) : null;
@@ -302,6 +305,7 @@ function Line({ row, columns, narrow, isChosen, choose }: LineProps) {
         <a href={address(path, target)} aria-current={isOpen ? "true" : undefined}>
           {row.id}
         </a>
+        {unsaved.value.has(placeOf(at, rowKey(row))) && <span class="badge amber">unsaved</span>}
       </td>
       {!narrow && <td class="mono">{keyShown(row.partitionKey)}</td>}
       {columns.map((of) => (

@@ -325,7 +325,7 @@ export function cut(text: string, length: number): string {
   return text.slice(0, last >= 0xd800 && last < 0xdc00 ? length - 1 : length) + "…";
 }
 
-const SYSTEM = new Set(["_rid", "_self", "_etag", "_attachments", "_ts", "_lsn"]);
+const SYSTEM = new Set(["_rid", "_self", "_etag", "_attachments", "_ts"]);
 
 /** Whether a property is the server's. */
 export function isSystem(name: string): boolean {

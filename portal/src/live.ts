@@ -2,10 +2,10 @@
 // and when something on the screen has to be asked for again.
 
 import { batch, computed, effect, signal } from "@preact/signals";
-import { ask, type Answer, askFor, back, clockDoubt, isAbort, lost, open, returns } from "./api";
+import { ask, type Answer, askFor, back, clockDoubt, isAbort, left, lost, needsKey, open, returns } from "./api";
 import { beat, beats, clockState, learn, moves, sample, type ClockState } from "./clock";
 import { admin, refresh } from "./session";
-import { spot } from "./place";
+import { figures, spot, type Spot } from "./place";
 
 export interface Count {
   items: number;
@@ -69,11 +69,25 @@ export const epoch = computed(() => moves.value + returns.value + changes.value)
 /** Goes up when we, or others, changed the default or the number of containers. */
 export const changes = signal(0);
 
+/** What was last told of the container that is looked at; `of` is null, if there is none. */
+const looked = signal<{ at: Spot; of: Container | null } | null>(null);
+
+function isOf(at: Spot, of: Spot): boolean {
+  return of.database === at.database && of.container === at.container;
+}
+
+/** The container that is looked at, as far as it is known. */
 export const current = computed<Container | null>(() => {
   const at = spot.value;
   if (!at) return null;
-  const same = (of: Container) => of.database === at.database && of.container === at.container;
-  return containers.value.find(same) ?? null;
+  if (looked.value && isOf(at, looked.value.at)) return looked.value.of;
+  return containers.value.find((of) => isOf(at, of)) ?? null;
+});
+
+/** Whether the server said that there is no such container as the one that is looked at. */
+export const vanished = computed(() => {
+  const at = spot.value;
+  return at !== null && looked.value !== null && isOf(at, looked.value.at) && looked.value.of === null;
 });
 
 /** How many are asked for at once. */
@@ -85,30 +99,52 @@ interface Page {
   continuation: string | null;
 }
 
-let loading: Promise<void> | undefined;
+/** Does it once at a time: who comes meanwhile waits for what is under way. */
+function single(what: () => Promise<void>): () => Promise<void> {
+  let running: Promise<void> | undefined;
+  return () => (running ??= what().finally(() => (running = undefined)));
+}
+
+const reloadDatabases = single(loadDatabases);
+const reloadContainers = single(load);
+const reloadServer = single(refresh);
+const pollCurrent = single(loadCurrent);
 
 /** Asks for all containers, and for databases that have none. */
 export async function reload(): Promise<void> {
-  await Promise.all([reloadDatabases(), reloadContainers()]);
+  await Promise.all([reloadDatabases(), reloadContainers(), loadCurrent()]);
 }
 
-async function reloadDatabases(): Promise<void> {
+/** Asks how the container stands that is looked at: alone, however many others there are. */
+async function loadCurrent(): Promise<void> {
+  const at = spot.peek();
+  if (!at) return;
+  const answer = await ask(figures(at), { watch: true, takes: [404] });
+  const now = spot.peek();
+  if (!now || !isOf(now, at)) return;
+  const of = answer.status === 404 ? null : (JSON.parse(answer.text) as Container);
+  const before = fingerprint();
+  batch(() => {
+    looked.value = { at, of };
+    const row = containers.peek().findIndex((known) => isOf(at, known));
+    // The tree goes with it; what comes and goes there does so with all the others.
+    if (of && row >= 0) containers.value = containers.peek().with(row, of);
+    if (known.peek() && fingerprint() !== before) changes.value++;
+  });
+}
+
+async function loadDatabases(): Promise<void> {
   const names: string[] = [];
   let after: string | null = null;
   do {
     const headers: Record<string, string> = { "x-ms-max-item-count": String(AT_ONCE) };
     if (after !== null) headers["x-ms-continuation"] = after;
-    const answer: Answer = await ask("/dbs", { headers });
+    const answer: Answer = await ask("/dbs", { headers, watch: true });
     const { Databases } = JSON.parse(answer.text) as { Databases: { id: string }[] };
     names.push(...Databases.map((database) => database.id));
     after = answer.headers.get("x-ms-continuation");
   } while (after !== null && names.length < KEPT);
   if (names.join("/") !== databases.peek().join("/")) databases.value = names;
-}
-
-function reloadContainers(): Promise<void> {
-  loading ??= load().finally(() => (loading = undefined));
-  return loading;
 }
 
 async function load(): Promise<void> {
@@ -138,7 +174,7 @@ function fingerprint(): string {
 /** Reads the clock, and believes it. */
 export async function readClock(): Promise<void> {
   const asked = performance.now();
-  const state = await askFor<ClockState & { now: number }>(`${admin}clock`);
+  const state = await askFor<ClockState & { now: number }>(`${admin}clock`, { watch: true });
   learn(state, asked, performance.now());
 }
 
@@ -163,9 +199,16 @@ export function follow(): void {
     // So that the server has as little to do for many containers as for a few.
     const every = 3 + Math.floor(containers.peek().length / 20);
     if (lost.peek()) void knock();
-    else if (now % every === 0) quietly(reloadContainers);
-    if (now % 60 === 0 && !lost.peek()) quietly(refresh);
-    if (now % 20 === 0 && !lost.peek()) quietly(reloadDatabases);
+    if (lost.peek() || needsKey.peek()) return;
+    if (now % every === 0) quietly(reloadContainers);
+    if (now % (vanished.peek() ? 15 : 3) === 0) quietly(pollCurrent);
+    if (now % 60 === 0) quietly(reloadServer);
+    if (now % 20 === 0) quietly(reloadDatabases);
+  });
+  // Where somebody goes to is asked for at once: it may be newer than the list of all.
+  const name = computed(() => spot.value && `${spot.value.database}/${spot.value.container}`);
+  effect(() => {
+    if (name.value !== null) quietly(loadCurrent);
   });
   effect(() => {
     if (clockDoubt.value > 0) quietly(readClock);
@@ -175,7 +218,7 @@ export function follow(): void {
   });
   // It may be another server that came back.
   effect(() => {
-    if (returns.value > 0) quietly(refresh);
+    if (returns.value > 0) quietly(reloadServer);
   });
 }
 
@@ -195,11 +238,15 @@ async function knock(): Promise<void> {
 
 async function stream(): Promise<void> {
   for (;;) {
+    const listening = new AbortController();
+    const stop = left.subscribe((isOut) => isOut && listening.abort());
     try {
-      const body = await open(`${admin}events`);
+      const body = await open(`${admin}events`, listening.signal);
       if (body) await lines(body);
     } catch (error) {
-      if (!isAbort(error)) lost.value = true;
+      if (!isAbort(error) && !left.peek()) lost.value = true;
+    } finally {
+      stop();
     }
     await beats(1);
     // Whatever ended the stream, this call waits until the server is there, and we are in.

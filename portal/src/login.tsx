@@ -1,7 +1,7 @@
 // Asking for the key: over the page, so that what was being written stays under it.
 
 import { useSignal } from "@preact/signals";
-import { needsKey } from "./api";
+import { left, needsKey } from "./api";
 import { logIn, server } from "./session";
 import { Button, Dialog, Failure, Field, Note, useTask } from "./ui";
 
@@ -23,6 +23,7 @@ function Form({ again }: { again: boolean }) {
   return (
     <Dialog title={again ? "The session has ended" : "Log in to dayfly"} close={() => undefined} firm>
       <form class="stack" onSubmit={submit}>
+        {left.value && <Note>You are logged out. What you were writing stays in this tab until it is closed.</Note>}
         {again && <Note>Give the key again, and it goes on. What you were writing is still there.</Note>}
         {/* For those who keep passwords: whose key it is. */}
         <input type="text" autocomplete="username" value={location.host} hidden readOnly />

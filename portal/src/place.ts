@@ -38,6 +38,8 @@ export function address(path: readonly string[], params: Params = {}): string {
 
 export function go(path: readonly string[], params: Params = {}): void {
   location.hash = address(path, params);
+  // At once: what is asked next is asked of that place.
+  here.value = parse(location.hash);
 }
 
 /** Changes parameters of this address, without a step back to it. */

@@ -1,16 +1,17 @@
 // Queries: to write, to run, to look at what came and at what it cost.
 
-import { useSignal, type Signal } from "@preact/signals";
+import { useSignal, useSignalEffect, type Signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { isAbort, sentence } from "./api";
 import type { ScreenProps } from "./container";
+import { keep, kept, placeOf, unsaved } from "./drafts";
 import { Editor } from "./editing";
 import type { Handle } from "./editor";
 import { read } from "./json";
 import { KeptQueries } from "./kept-queries";
 import { here, set, type Spot } from "./place";
 import { remember } from "./queries-kept";
-import { copyAs, explain, faults, page, type Asked, type Client, type Fault, type Parameter, type Plan as PlanTold, type QueryPage } from "./query-calls";
+import { copyAs, faults, page, type Asked, type Client, type Fault, type Parameter, type QueryPage } from "./query-calls";
 import { page as itemsPage } from "./rows";
 import { Results, type Show } from "./results";
 import { Button, copy, Failure, Select } from "./ui";
@@ -18,15 +19,24 @@ import { Button, copy, Failure, Select } from "./ui";
 export interface Run {
   asked: Asked;
   pages: QueryPage[];
-  plan: PlanTold | null;
+}
+
+/** What stands in the editor, and what of it was run: it stays when another screen is looked at. */
+interface Draft {
+  asked: Asked;
+  ran: string;
 }
 
 const FIRST = "SELECT * FROM c";
 
 /** A query that is written and run: its text, its parameters, and what came of it. */
 function useQuery(at: Spot) {
-  const text = useRef(here.peek().params.get("q") ?? FIRST);
-  const parameters = useSignal<Parameter[]>([]);
+  const name = placeOf(at, "query");
+  const begin = useRef<Draft | null>(null);
+  begin.current ??= first(name);
+  const text = useRef(begin.current.asked.query);
+  const parameters = useSignal<Parameter[]>([...begin.current.asked.parameters]);
+  const ran = useRef(begin.current.ran);
   const run = useSignal<Run | null>(null);
   const busy = useSignal(false);
   const failure = useSignal<string | null>(null);
@@ -36,6 +46,13 @@ function useQuery(at: Spot) {
   useEffect(() => () => abort.current?.abort(), []);
 
   const asked = (): Asked => ({ query: text.current, parameters: parameters.peek() });
+  const note = () => {
+    const draft: Draft = { asked: asked(), ran: ran.current };
+    keep(name, draft, JSON.stringify(draft.asked) !== draft.ran);
+  };
+  useSignalEffect(() => {
+    if (parameters.value) note();
+  });
   const mark = (faults: Fault[]) => {
     wrong.value = faults;
     handle.current?.mark(faults);
@@ -67,11 +84,10 @@ function useQuery(at: Spot) {
     set({ q: of.query.length <= 2000 && of.query !== FIRST ? of.query : null });
     void attempt(async (signal) => {
       const first = await page(at, of, null, signal);
-      run.value = { asked: of, pages: [first], plan: null };
+      run.value = { asked: of, pages: [first] };
+      ran.current = JSON.stringify(of);
+      note();
       remember(of);
-      const plan = await explain(at, of, signal);
-      const now = run.peek();
-      if (now?.asked === of) run.value = { ...now, plan };
     });
   };
   const further = () =>
@@ -88,6 +104,7 @@ function useQuery(at: Spot) {
   };
   const typed = (now: string) => {
     text.current = now;
+    note();
     if (wrong.peek().length > 0) mark([]);
   };
   const take = (of: Asked) => {
@@ -96,6 +113,15 @@ function useQuery(at: Spot) {
     parameters.value = [...of.parameters];
   };
   return { text, parameters, run, busy, failure, wrong, handle, asked, start, further, stop, typed, take };
+}
+
+/** What the editor begins with: what was left there, what the address says, or all items. */
+function first(name: string): Draft {
+  const query = here.peek().params.get("q");
+  const asked: Asked = { query: query ?? FIRST, parameters: [] };
+  const draft = kept<Draft>(name);
+  const goesOn = draft && (query === null || query === draft.asked.query || unsaved.peek().has(name));
+  return goesOn ? draft : { asked, ran: JSON.stringify(asked) };
 }
 
 export function Query({ at }: ScreenProps) {

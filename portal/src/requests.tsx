@@ -10,6 +10,7 @@ import { Button, copy, Empty, Failure, Select, useAsked } from "./ui";
 import { counted, figure, moment } from "./words";
 
 interface Logged {
+  number: number;
   at: number;
   operation: string;
   verb: string;
@@ -39,7 +40,7 @@ export function Requests() {
   const paused = useSignal(false);
   const turn = useSignal(0);
   const part = useSignal(0);
-  const open = useSignal<string | null>(null);
+  const open = useSignal<number | null>(null);
   const tick = paused.value ? 0 : Math.floor(beat.value / 2);
   const asked = useAsked<Told>(
     (abort) => askFor<Told>(`${admin}requests?${query(status, verb, find)}`, { abort }),
@@ -89,7 +90,7 @@ export function Requests() {
       <Failure of={asked.error.value} />
       {server.value && of && !of.enabled && <Empty>This server was started with --request-log off.</Empty>}
       {of?.enabled && all.length === 0 && <Empty>No such request.</Empty>}
-      {all.length > 0 && <Table of={all.slice(at * ROWS, (at + 1) * ROWS)} open={open.value} toggle={(id) => (open.value = open.peek() === id ? null : id)} />}
+      {all.length > 0 && <Table of={all.slice(at * ROWS, (at + 1) * ROWS)} open={open.value} toggle={(number) => (open.value = open.peek() === number ? null : number)} />}
       {all.length > 0 && (
         <div class="pager">
           <Button icon="left" disabled={at === 0} onClick={() => (part.value = at - 1)}>
@@ -123,7 +124,7 @@ function kind(status: number): string {
   return "badge";
 }
 
-function Table({ of, open, toggle }: { of: readonly Logged[]; open: string | null; toggle: (id: string) => void }) {
+function Table({ of, open, toggle }: { of: readonly Logged[]; open: number | null; toggle: (number: number) => void }) {
   return (
     <div class="scroll">
       <table class="table rows log">
@@ -140,7 +141,7 @@ function Table({ of, open, toggle }: { of: readonly Logged[]; open: string | nul
         </thead>
         <tbody>
           {of.map((one) => (
-            <Line key={one.activityId} of={one} open={open === one.activityId} toggle={() => toggle(one.activityId)} />
+            <Line key={one.number} of={one} open={open === one.number} toggle={() => toggle(one.number)} />
           ))}
         </tbody>
       </table>

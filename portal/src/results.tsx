@@ -8,8 +8,8 @@ import { indented } from "./json";
 import type { Spot } from "./place";
 import { Plan } from "./plan";
 import type { Run } from "./query";
-import { cell, columns, csv, jsonLines, page, type IndexMetrics, type QueryPage } from "./query-calls";
-import { Button, Choice, Empty, Failure, save, Select, useTask } from "./ui";
+import { cell, columns, csv, explain, jsonLines, page, type Asked, type IndexMetrics, type Plan as Told, type QueryPage } from "./query-calls";
+import { Button, Choice, Empty, Failure, save, Select, useAsked, useTask } from "./ui";
 import { count, counted, figure } from "./words";
 
 export type Show = "table" | "text" | "plan" | "figures";
@@ -66,9 +66,30 @@ export function Results({ at, run, show, busy, further }: Props) {
           <Pages of={current} shown={shown} pages={of.pages.length} busy={busy} further={further} parts={1} />
         </>
       )}
-      {show.value === "plan" && (of.plan ? <Plan of={of.plan} /> : <Empty>The plan is being asked for…</Empty>)}
+      {show.value === "plan" && <AskedPlan at={at} of={of.asked} />}
       {show.value === "figures" && <Figures of={current} />}
     </section>
+  );
+}
+
+/** Plans that were asked for: to tell one, the server carries out the first page once more. */
+const plans = new WeakMap<Asked, Promise<Told>>();
+
+function AskedPlan({ at, of }: { at: Spot; of: Asked }) {
+  const told = useAsked<Told>(
+    (abort) => {
+      const plan = plans.get(of) ?? explain(at, of, abort);
+      plans.set(of, plan);
+      plan.catch(() => plans.delete(of));
+      return plan;
+    },
+    [of],
+  );
+  if (told.error.value) return <Failure of={told.error.value} />;
+  return told.value.value && !told.busy.value ? (
+    <Plan of={told.value.value} />
+  ) : (
+    <Empty>The plan is being asked for…</Empty>
   );
 }
 

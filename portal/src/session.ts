@@ -2,7 +2,7 @@
 // send it.
 
 import { signal } from "@preact/signals";
-import { ask, askFor, needsKey, refusal, renewBy, useToken } from "./api";
+import { ask, askFor, left, needsKey, refusal, renewBy, useToken } from "./api";
 import { emulatorKey } from "./known";
 
 export interface Server {
@@ -63,20 +63,24 @@ async function open(body: { key: string } | { code: string }): Promise<boolean> 
 /** Logs in with a key that somebody typed. */
 export async function logIn(key: string): Promise<boolean> {
   if (!(await open({ key }))) return false;
-  server.value = await askFor<Server>(`${admin}server`);
+  await refresh();
   return true;
 }
 
+/**
+ * Ends the session. What is asked meanwhile must not open another one, not even with the public
+ * key. It is left also if the server cannot be told: then its end of it ends by itself.
+ */
 export async function logOut(): Promise<void> {
-  await ask(`${admin}session`, { verb: "DELETE", takes: [401] });
-  leave();
-}
-
-function leave(): void {
-  sessionStorage.removeItem(PLACE);
-  useToken("");
-  server.value = null;
-  needsKey.value = true;
+  left.value = true;
+  try {
+    await ask(`${admin}session`, { verb: "DELETE", takes: [401] });
+  } finally {
+    sessionStorage.removeItem(PLACE);
+    useToken("");
+    server.value = null;
+    needsKey.value = true;
+  }
 }
 
 /** Comes in without asking, if there is a way: a code, the last token, or the public key. */

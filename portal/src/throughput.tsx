@@ -43,7 +43,7 @@ export function Throughput({ at }: ScreenProps) {
   const turn = useSignal(0);
   const asked = useAsked<Told | null>(
     async (abort) => {
-      const answer = await ask(`${figures(at)}/throughput?seconds=${span.peek()}`, { abort, takes: [404] });
+      const answer = await ask(`${figures(at)}/throughput?seconds=${span.peek()}`, { abort, takes: [404], watch: true });
       return answer.status === 404 ? null : (JSON.parse(answer.text) as Told);
     },
     [at.database, at.container, span.value, turn.value, epoch.value, Math.floor(beat.value / 2)],

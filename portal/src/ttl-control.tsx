@@ -31,11 +31,10 @@ interface Props {
   label: string;
   initial: number | null;
   onChange: (chosen: Chosen) => void;
-  disabled?: boolean;
 }
 
 /** Give it a key that changes with `initial`, if that is to be taken over. */
-export function TtlControl({ label, initial, onChange, disabled = false }: Props) {
+export function TtlControl({ label, initial, onChange }: Props) {
   const group = useId();
   const mode = useSignal<Mode>(initial === null ? "off" : initial === -1 ? "none" : "on");
   const unit = useSignal<Unit>(initial !== null && initial > 0 ? unitOf(initial) : "1");
@@ -60,7 +59,6 @@ export function TtlControl({ label, initial, onChange, disabled = false }: Props
         name={group}
         value={of}
         checked={mode.value === of}
-        disabled={disabled}
         onChange={() => choose(of)}
       />
       <span>
@@ -88,8 +86,7 @@ export function TtlControl({ label, initial, onChange, disabled = false }: Props
                 inputMode="numeric"
                 autocomplete="off"
                 value={text.value}
-                disabled={disabled}
-                onInput={(event) => {
+                        onInput={(event) => {
                   text.value = event.currentTarget.value;
                   tell();
                 }}
@@ -100,8 +97,7 @@ export function TtlControl({ label, initial, onChange, disabled = false }: Props
             label="Unit"
             value={unit.value}
             options={UNITS}
-            disabled={disabled}
-            onChange={(next) => {
+                onChange={(next) => {
               unit.value = next;
               tell();
             }}

@@ -50,7 +50,7 @@ const EVERY = 3;
 export function Ttl({ at }: ScreenProps) {
   const turn = useSignal(0);
   const asked = useAsked<Status>(
-    (abort) => askFor<Status>(`${figures(at)}/ttl`, { abort }),
+    (abort) => askFor<Status>(`${figures(at)}/ttl`, { abort, watch: true }),
     [at.database, at.container, epoch.value, turn.value, Math.floor(beat.value / EVERY)],
   );
   const refresh = () => void turn.value++;
@@ -162,7 +162,7 @@ function Default({ at, of, done }: { at: Spot; of: Status; done: () => void }) {
   };
   const save = (event: Event) => {
     event.preventDefault();
-    if (error !== null) return;
+    if (error !== null || readOnly.peek()) return;
     task.run(async () => {
       guard.value = await putDefault(at, ttl, false);
       if (guard.value === null) saved();
@@ -173,7 +173,6 @@ function Default({ at, of, done }: { at: Spot; of: Status; done: () => void }) {
       <TtlControl
         label="Default time to live"
         initial={of.defaultTtl}
-        disabled={readOnly.value}
         onChange={(next) => (chosen.value = next)}
       />
       {error === null && <Would at={at} ttl={ttl} same={same} />}
@@ -210,7 +209,7 @@ function Default({ at, of, done }: { at: Spot; of: Status; done: () => void }) {
 /** What a default would do, before it is saved. */
 function Would({ at, ttl, same }: { at: Spot; ttl: number | null; same: boolean }) {
   const asked = useAsked<WhatIf>(
-    (abort) => askFor<WhatIf>(`${figures(at)}/ttl/whatif?defaultTtl=${ttl ?? "off"}`, { abort }),
+    (abort) => askFor<WhatIf>(`${figures(at)}/ttl/whatif?defaultTtl=${ttl ?? "off"}`, { abort, watch: true }),
     [ttl, epoch.value, Math.floor(beat.value / EVERY)],
   );
   const of = asked.value.value;

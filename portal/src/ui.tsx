@@ -143,13 +143,16 @@ interface DialogProps {
 export function Dialog({ title, close, wide, firm, children }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
-  // At once, so that what is typed right after goes in.
-  useLayoutEffect(() => {
-    const before = document.activeElement;
+  const show = () => {
     const shown = dialog.current;
     if (shown && !shown.open) shown.showModal();
     // The attribute that is made for this complains in the console where something has the focus.
     shown?.querySelector<HTMLElement>("[data-focus]")?.focus();
+  };
+  // At once, so that what is typed right after goes in.
+  useLayoutEffect(() => {
+    const before = document.activeElement;
+    show();
     return () => {
       if (before instanceof HTMLElement && before.isConnected) before.focus();
     };
@@ -166,6 +169,11 @@ export function Dialog({ title, close, wide, firm, children }: DialogProps) {
       onKeyDown={(event) => {
         // A second Escape would close it without asking us.
         if (event.key === "Escape" && event.target === event.currentTarget) event.preventDefault();
+      }}
+      onClose={() => {
+        // The browser asks once: what it closed after that is opened again, or gone for us too.
+        if (firm) show();
+        else close();
       }}
     >
       <header>
@@ -320,7 +328,9 @@ export function lazy<P extends object>(load: () => Promise<ComponentType<P>>): C
     if (failed.value === null) return <Empty>Loading…</Empty>;
     return (
       <Empty>
-        This part of the page could not be loaded. <Button onClick={start}>Try again</Button>
+        This part of the page could not be loaded. If the server was upgraded, it has another page now:
+        reload this one. <Button onClick={() => location.reload()}>Reload the page</Button>{" "}
+        <Button onClick={start}>Try again</Button>
       </Empty>
     );
   };

@@ -172,7 +172,7 @@ test("more containers than one answer has: all are in the tree, and can be opene
   assert.notEqual(continuation, null);
   const first = new Set(containers.map((of) => of.container));
   const behind = Array.from({ length: 1010 }, (_, n) => `t-${n}`).find((name) => !first.has(name));
-  const page = await open(t, here, `#/c/thousand/${behind}/items`);
+  const page = await open(t, here, `#/c/thousand/${behind}/items`, { expects: [/status of 404/] });
   await page.getByText("No items are alive here.").waitFor();
   assert.equal(await page.getByText(/There is no container of this name/).count(), 0);
   await page.locator("header.head .badge").getByText("Off").waitFor();
@@ -180,7 +180,63 @@ test("more containers than one answer has: all are in the tree, and can be opene
   await page.locator(".tree .leaf").getByText(behind, { exact: true }).waitFor();
   assert.equal(await page.getByText(/Only the first/).count(), 0);
   assert.ok((await nodes(page)) <= 2000);
+  await page.getByLabel("Filter the tree").fill("");
+  await go(page, "#/d/thousand");
+  await page.locator("main tbody tr").nth(59).waitFor();
+  const listed = await nodes(page);
+  assert.ok(listed <= 2000, `${listed} nodes`);
+
+  // One of so many is not asked for with all the others: what others do to it is noted at once.
+  const { container: looked } = await database.containers.createIfNotExists({ id: behind, partitionKey: "/pk" });
+  await looked.items.create({ id: "a", pk: "x" });
+  await go(page, `#/c/thousand/${behind}/items`);
+  await page.locator('tr[data-id="a"] .expires').getByText("never").waitFor();
+  const { resource } = await looked.read();
+  await looked.replace({ ...resource, defaultTtl: 100 });
+  await page.locator('tr[data-id="a"] .expires').getByText("1 m 40 s").waitFor();
+  await page.locator("header.head .badge").getByText("100 s").waitFor();
+
+  // So is one that was made a moment ago, and its partition key is its own.
+  await database.containers.create({ id: "new one", partitionKey: "/tenant" });
+  await go(page, "#/c/thousand/new%20one/items");
+  await page.getByText("No items are alive here.").waitFor();
+  await page.locator("header.head .badge").getByText("Off").waitFor();
+  assert.equal(await page.getByText(/There is no container of this name/).count(), 0);
+  await page.getByRole("button", { name: "New item" }).click();
+  await page.locator(".pane .cm-content").getByText('"tenant"').waitFor();
+  await database.container("new one").delete();
+  await page.getByText(/There is no container of this name/).waitFor();
   await database.delete();
+});
+
+const UPGRADED = [/status of 404/];
+
+test("after an upgrade a part that is gone says that the page must be loaded anew", async (t) => {
+  const container = await makeContainer(here);
+  const page = await open(t, here, at(container), { expects: UPGRADED });
+  await page.getByText("No items are alive here.").waitFor();
+  await page.route("**/_explorer/query-*.js", (route) => route.fulfill({ status: 404 }));
+  await page.getByRole("link", { name: "Query" }).click();
+  await page.getByText(/If the server was upgraded/).waitFor();
+  await page.unroute("**/_explorer/query-*.js");
+  await page.getByRole("button", { name: "Reload the page" }).click();
+  await page.getByRole("textbox", { name: "Query" }).waitFor();
+});
+
+test("without the editor an item is a plain text, and is saved as it is", async (t) => {
+  const container = await makeContainer(here);
+  await container.items.create({ id: "a", pk: "x", n: 1 });
+  const page = await open(t, here, at(container), { expects: UPGRADED });
+  await page.route("**/_explorer/editor-*.js", (route) => route.fulfill({ status: 404 }));
+  await page.locator('tr[data-id="a"] a').click();
+  const text = page.locator("textarea");
+  await text.waitFor();
+  await page.getByRole("button", { name: "Keep for ever" }).click();
+  await until(async () => (await text.inputValue()).includes('"ttl": -1'));
+  await text.fill('{"id":"a","pk":"x","n":2}');
+  await page.getByRole("button", { name: /^Save/ }).click();
+  await page.getByText(/^Saved\./).waitFor();
+  assert.equal((await container.item("a", "x").read()).resource.n, 2);
 });
 
 /** How many bytes an address has on the way, in brotli. */
@@ -199,8 +255,12 @@ function weight(url) {
 test("first paint is 40 kB at most, all is 200 kB, and what has a hash stays", async (t) => {
   if (process.env.PORTAL_BUILD) return;
   const container = await makeContainer(here, { throughput: 400 });
-  const page = await open(t, here, "#/d/nothing", { expects: [/404.*throughput/] });
+  const page = await open(t, here, "#/d/nothing");
   await page.getByText("There is no database of this name any more.").waitFor();
+  let series;
+  page.on("response", async (response) => {
+    if (response.url().endsWith("/series")) series = await response.json();
+  });
   const files = () => {
     const urls = page.requests.map((request) => request.url()).filter((url) => url.includes("/_explorer/"));
     return [...new Set(urls.map((url) => url.replace(/#.*/, "")))];
@@ -226,7 +286,14 @@ test("first paint is 40 kB at most, all is 200 kB, and what has a hash stays", a
   await go(page, "#/requests");
   await page.locator("table.log").waitFor();
   await go(page, "#/");
-  await page.locator(".chart, .connect").first().waitFor();
+  // The charts are loaded, and say what the server counted.
+  await page.locator(".charts canvas").nth(2).waitFor();
+  const last = (name) => series?.[name].at(-1);
+  await until(async () => {
+    const labels = await page.locator(".charts [role=img]").evaluateAll((all) => all.map((of) => of.ariaLabel));
+    const expected = [`Now: requests ${last("requests")}, errors ${last("errors")}`, `Now: expired ${last("expired")}, purged ${last("purged")}`];
+    return labels[0] === expected[0] && labels[2] === expected[1];
+  }, "The charts say something else than the server.");
   const all = await sum(files());
   assert.ok(all <= 200_000, `${all} bytes`);
 });

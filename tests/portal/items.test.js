@@ -35,13 +35,21 @@ async function put(container, text, partitionKey = '["x"]') {
   assert.ok(answer.ok, await answer.text());
 }
 
-async function text(container, id, partitionKey = '["x"]') {
+async function text(container, id, partitionKey) {
+  return (await stored(container, id, partitionKey)).replace(/,"_rid":.*$/s, "");
+}
+
+async function etagOf(container, id, partitionKey) {
+  return JSON.parse(await stored(container, id, partitionKey))._etag;
+}
+
+async function stored(container, id, partitionKey = '["x"]') {
   const answer = await fetch(
     `${origin(here.server)}/dbs/shop/colls/${container.id}/docs/${encodeURIComponent(id)}`,
     { headers: { authorization: `Bearer ${await token()}`, "x-ms-documentdb-partitionkey": partitionKey } },
   );
   assert.equal(answer.status, 200);
-  return (await answer.text()).replace(/,"_rid":.*$/s, "");
+  return answer.text();
 }
 
 let session;
@@ -112,6 +120,7 @@ const TEXTS = [
   ["big", '{"id":"big","pk":"x","n":9007199254740993,"m":-9223372036854775808}'],
   ["spelled", '{"id":"spelled","pk":"x","a":10.0,"b":1e3,"c":1E+2,"d":0.10,"e":100000000000000000000000}'],
   ["escaped", '{"id":"escaped","pk":"x","s":"\\u00e4 \\/ \\t \\" \\\\ \\u2028 \\u0000"}'],
+  ["logged", '{"id":"logged","pk":"x","_lsn":7,"_mine":[1.0],"n":1}'],
   ["twice", '{"id":"twice","pk":"x","a":{"b":[],"c":{}},"ä ö":"\u2028\u2029\ufeff"}'],
 ];
 
@@ -127,7 +136,15 @@ for (const [id, given] of TEXTS) {
     // And with something else changed beside it.
     await page.getByRole("button", { name: "Keep for ever" }).click();
     await page.getByText("It is kept for ever.").waitFor();
+    await page.getByRole("button", { name: "Touch" }).click();
+    await page.getByText(/^Touched/).waitFor();
     const tail = before.endsWith("}") ? before.slice(0, -1) : before;
+    assert.equal(await text(container, id), `${tail},"ttl":-1`);
+    // And among many.
+    await page.getByLabel(`Select ${id}`).check();
+    const bulk = page.getByRole("group", { name: "With the selected items" });
+    await bulk.getByRole("button", { name: "Touch" }).click();
+    await page.getByText("Touched: 1 item.").waitFor();
     assert.equal(await text(container, id), `${tail},"ttl":-1`);
   });
 }
@@ -155,10 +172,26 @@ test("half of a pair is told before anything is sent, and the text stays as it w
   assert.equal((await container.item("whole", "x").read()).resource.s, "😀 \\ud800 😀");
 });
 
-test("an item of 2 MB is saved unchanged", async (t) => {
+/** What the server adds to an item counts, too. */
+const ROOM = 256;
+
+async function refusal(container, body) {
+  const answer = await fetch(`${origin(here.server)}/dbs/shop/colls/${container.id}/docs`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${await token()}`, "x-ms-documentdb-partitionkey": '["x"]' },
+    body,
+  });
+  return answer.status;
+}
+
+test("an item of nearly 2 MiB is saved unchanged", async (t) => {
   const container = await makeContainer(here);
   const numbers = Array.from({ length: 90_000 }, (_, n) => `${9007199254740993n + BigInt(n)}`).join(",");
-  await put(container, `{"id":"large","pk":"x","n":[${numbers}],"s":"${"ö".repeat(100_000)}"}`);
+  const most = 2 * 1024 * 1024 - 1;
+  const given = (rest) => `{"id":"large","pk":"x","n":[${numbers}],"s":"${"ö".repeat(100_000)}","t":"${"x".repeat(rest)}"}`;
+  const left = most - Buffer.byteLength(given(0));
+  await put(container, given(left - ROOM));
+  assert.equal(await refusal(container, given(left + 1)), 413);
   const before = await text(container, "large");
   const page = await open(t, here, at(container));
   await openItem(page, "large");
@@ -171,15 +204,21 @@ test("keys of every kind: hierarchical, undefined, null, numbers, beyond ASCII",
   const container = await makeContainer(here, {
     partitionKey: { paths: ["/a", "/b/c"], kind: "MultiHash", version: 2 },
   });
-  await put(container, '{"id":"1","a":"ä\u2028","b":{"c":1e3}}', '["\\u00e4\\u2028",1000]');
-  await put(container, '{"id":"2","a":null}', "[null,{}]");
-  await put(container, '{"id":"3"}', "[{},{}]");
+  const keys = { 1: '["\\u00e4\\u2028",1000]', 2: "[null,{}]", 3: "[{},{}]" };
+  await put(container, '{"id":"1","a":"ä\u2028","b":{"c":1e3}}', keys[1]);
+  await put(container, '{"id":"2","a":null}', keys[2]);
+  await put(container, '{"id":"3"}', keys[3]);
   const page = await open(t, here, at(container));
-  for (const id of ["1", "2", "3"]) {
+  for (const [id, key] of Object.entries(keys)) {
+    const before = await text(container, id, key);
     await openItem(page, id);
     await saveItem(page);
+    assert.equal(await text(container, id, key), before);
+    const etag = await etagOf(container, id, key);
     await page.getByRole("button", { name: "Touch" }).click();
     await page.getByText(/^Touched/).waitFor();
+    assert.equal(await text(container, id, key), before);
+    assert.notEqual(await etagOf(container, id, key), etag);
     await page.getByRole("button", { name: "Close the item" }).click();
   }
   await page.getByRole("button", { name: "New item" }).click();
@@ -209,6 +248,153 @@ test("somebody else was quicker: three texts, and nothing is lost", async (t) =>
   await page.getByRole("button", { name: "Save mine over it" }).click();
   await page.getByText("Saved.").waitFor();
   assert.equal((await container.item("a", "x").read()).resource.n, 3);
+});
+
+for (const [button, ttl] of [["Touch", undefined], ["Keep for ever", -1], ["Set ttl…", 300]]) {
+  test(`${button} while something is written: what others changed meanwhile is told, not lost`, async (t) => {
+    const container = await makeContainer(here);
+    await container.items.create({ id: "a", pk: "x", n: 1 });
+    const page = await open(t, here, at(container), { expects: CONFLICT });
+    await openItem(page, "a");
+    await write(page, "Text of the item a", '{"id":"a","pk":"x","n":3}');
+    const renew = async () => {
+      await page.getByRole("button", { name: button }).click();
+      if (button !== "Set ttl…") return;
+      await page.getByRole("textbox", { name: "Time to live" }).fill("300");
+      await page.getByRole("button", { name: "Set", exact: true }).click();
+    };
+    // Alone it is only a longer life, and the text goes on.
+    await renew();
+    await page.getByText(/^(Touched|It is kept|The ttl is set)/).waitFor();
+    await editor(page, "Text of the item a").getByText(/"n": ?3/).waitFor();
+    const renewed = (await container.item("a", "x").read()).resource;
+    assert.deepEqual([renewed.n, renewed.ttl], [1, ttl]);
+    await container.items.upsert({ id: "a", pk: "x", n: 2 });
+    await renew();
+    await page.getByRole("region", { name: "As you opened it" }).getByText('"n": 1').waitFor();
+    await page.getByRole("region", { name: "On the server now" }).getByText('"n": 2').waitFor();
+    await page.getByRole("region", { name: "Yours" }).getByText(/"n": ?3/).waitFor();
+    // Save, too, finds that it is not the newest.
+    await page.getByRole("button", { name: "Go on editing mine" }).click();
+    await page.getByRole("button", { name: /^Save/ }).click();
+    await page.getByRole("region", { name: "On the server now" }).getByText('"n": 2').waitFor();
+    assert.equal((await container.item("a", "x").read()).resource.n, 2);
+  });
+}
+
+test("Touch of a text that nobody writes in takes what others changed with it", async (t) => {
+  const container = await makeContainer(here);
+  await container.items.create({ id: "a", pk: "x", n: 1 });
+  const page = await open(t, here, at(container), { expects: CONFLICT });
+  await openItem(page, "a");
+  await container.items.upsert({ id: "a", pk: "x", n: 2 });
+  await page.getByRole("button", { name: "Touch" }).click();
+  await page.getByText(/^Touched/).waitFor();
+  await editor(page, "Text of the item a").getByText('"n": 2').waitFor();
+  assert.equal((await container.item("a", "x").read()).resource.n, 2);
+});
+
+test("unsaved text comes back: from another row, a tab, the palette, back, a page that is left", async (t) => {
+  const container = await makeContainer(here);
+  await container.items.create({ id: "a", pk: "x", n: 1 });
+  await container.items.create({ id: "b", pk: "x", n: 1 });
+  const page = await open(t, here, at(container), { init: clipboard });
+  const mine = '{"id":"a","pk":"x","n":9007199254740993}';
+  const back = async () => {
+    await openItem(page, "a");
+    await page.getByText(/did not save is back/).waitFor();
+    await editor(page, "Text of the item a").getByText("9007199254740993").waitFor();
+    assert.equal(await copied(page), mine);
+  };
+  await openItem(page, "a");
+  await write(page, "Text of the item a", mine);
+  await page.locator(".pane-head").getByText("unsaved").waitFor();
+  await openItem(page, "b");
+  await page.getByText(/^What you wrote is not saved/).waitFor();
+  await page.locator('tr[data-id="a"]').getByText("unsaved").waitFor();
+  await back();
+  await page.getByRole("button", { name: "Close the item" }).click();
+  await back();
+  await page.getByRole("link", { name: "Query" }).click();
+  await editor(page, "Query").waitFor();
+  await page.getByRole("link", { name: "Items" }).click();
+  await back();
+  await page.keyboard.press("Control+k");
+  await page.getByRole("combobox", { name: "Find" }).fill("requests");
+  await page.keyboard.press("Enter");
+  await page.locator("table.log").waitFor();
+  await page.goBack();
+  await editor(page, "Text of the item a").getByText("9007199254740993").waitFor();
+  await go(page, "#/");
+  await page.getByRole("heading", { name: "Connect" }).waitFor();
+  await go(page, at(container));
+  await back();
+  // A new one has a place of its own.
+  await page.getByRole("button", { name: "New item" }).click();
+  await write(page, "Text of the new item", '{"id":"c","pk":"x","mine":1}');
+  await openItem(page, "b");
+  await page.getByRole("button", { name: "New item" }).click();
+  await editor(page, "Text of the new item").getByText('"mine"').waitFor();
+  // Leaving the page asks first, as long as there is something.
+  const asked = async () => {
+    let told = false;
+    const answer = (dialog) => {
+      told = dialog.type() === "beforeunload";
+      return dialog.accept();
+    };
+    page.on("dialog", answer);
+    await page.reload();
+    page.off("dialog", answer);
+    return told;
+  };
+  await page.getByRole("button", { name: "Create" }).click();
+  await page.getByText("Created.").waitFor();
+  await back();
+  await page.getByRole("button", { name: "Drop it" }).click();
+  await editor(page, "Text of the item a").getByText('"n": 1').waitFor();
+  await page.locator(".pane-head").getByText("unsaved").waitFor({ state: "detached" });
+  assert.equal(await asked(), false);
+  await openItem(page, "a");
+  await write(page, "Text of the item a", mine);
+  assert.equal(await asked(), true);
+});
+
+test("a draft of what others changed, or of what has died, is told and not lost", async (t) => {
+  const container = await makeContainer(here, { defaultTtl: 100 });
+  await container.items.create({ id: "a", pk: "x", n: 1 });
+  const page = await open(t, here, at(container), { expects: [...CONFLICT, /status of 404/] });
+  await openItem(page, "a");
+  await write(page, "Text of the item a", '{"id":"a","pk":"x","n":3}');
+  await page.getByRole("button", { name: "Close the item" }).click();
+  await container.items.upsert({ id: "a", pk: "x", n: 2 });
+  await openItem(page, "a");
+  await page.getByRole("button", { name: /^Save/ }).click();
+  await page.getByRole("region", { name: "As you opened it" }).getByText('"n": 1').waitFor();
+  await page.getByRole("region", { name: "On the server now" }).getByText('"n": 2').waitFor();
+  await page.getByRole("button", { name: "Go on editing mine" }).click();
+  await page.getByRole("button", { name: "Close the item" }).click();
+  await here.server.advance(100);
+  await go(page, at(container, "items", { id: "a", pk: '["x"]' }));
+  await page.getByText(/This item is gone/).waitFor();
+  await editor(page, "Text of the item a").getByText(/"n": ?3/).waitFor();
+  await page.getByRole("button", { name: "Create" }).click();
+  await page.getByText("Created.").waitFor();
+  assert.equal((await container.item("a", "x").read()).resource.n, 3);
+});
+
+test("the button that deletes an item asks first", async (t) => {
+  const container = await makeContainer(here);
+  await container.items.create({ id: "a", pk: "x" });
+  const page = await open(t, here, at(container));
+  await openItem(page, "a");
+  await page.getByRole("button", { name: "Delete the item" }).click();
+  const dialog = page.getByRole("dialog", { name: "Delete the item a?" });
+  await dialog.getByRole("button", { name: "Cancel" }).click();
+  assert.equal(await isThere(container, "a", "x"), true);
+  await page.getByRole("button", { name: "Delete the item" }).click();
+  await dialog.getByRole("button", { name: "Delete it" }).click();
+  await page.getByText("a is deleted.").waitFor();
+  assert.equal(await isThere(container, "a", "x"), false);
 });
 
 test("an item that dies while it is edited: told, and its text is still there", async (t) => {

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 
-import { at, clipboard, editor, makeContainer, nodes, open, until, world, write } from "./harness.js";
+import { admin, at, clipboard, editor, go, makeContainer, nodes, open, until, world, write } from "./harness.js";
 
 const here = world();
 
@@ -72,6 +72,48 @@ test("the plan is drawn from what explain tells", async (t) => {
   await steps.filter({ hasText: "Walk" }).getByText("1 of them dead, not purged").waitFor();
   await steps.filter({ hasText: "Sort" }).getByText("10 sorted rows").waitFor();
   await steps.filter({ hasText: "Answer" }).getByText("10 rows").waitFor();
+});
+
+test("a plan is asked for by those who look at it, once", async (t) => {
+  const container = await filled(10);
+  const page = await open(t, here, at(container, "query"));
+  const asked = () => page.requests.filter((request) => request.url().endsWith("query/explain")).length;
+  await run(page, "SELECT VALUE COUNT(1) FROM c");
+  await until(async () => (await cells(page)).join() === "10");
+  assert.equal(asked(), 0);
+  const steps = page.locator(".steps li").first();
+  for (const view of ["Plan", "Table", "Plan"]) {
+    await page.getByRole("button", { name: view, exact: true }).click();
+    await (view === "Plan" ? steps : page.locator(".results tbody")).waitFor();
+  }
+  assert.equal(asked(), 1);
+  // A query that is stopped keeps the answer of before, and the plan of it.
+  await page.route("**/docs", (route) => (route.request().method() === "POST" ? undefined : route.continue()));
+  await run(page, "SELECT VALUE 1");
+  await page.getByRole("button", { name: "Stop" }).click();
+  await page.getByText("asking…").waitFor({ state: "detached" });
+  await steps.waitFor();
+  assert.equal(await page.getByText(/being asked for/).count(), 0);
+});
+
+test("a query that was not run, and its parameters, wait where they were written", async (t) => {
+  const container = await filled(1);
+  const page = await open(t, here, at(container, "query"));
+  await write(page, "Query", "SELECT @mine AS mine");
+  await page.getByRole("button", { name: "Add a parameter" }).click();
+  await page.getByLabel("Name of parameter 1").fill("@mine");
+  await page.getByLabel("Value of parameter 1, as JSON").fill("9007199254740993");
+  const away = async () => {
+    await page.getByRole("link", { name: "Items" }).click();
+    await page.locator(".list table").waitFor();
+    await page.getByRole("link", { name: "Query" }).click();
+    await editor(page, "Query").getByText("@mine").first().waitFor();
+    assert.equal(await page.getByLabel("Value of parameter 1, as JSON").inputValue(), "9007199254740993");
+  };
+  await away();
+  await page.getByRole("button", { name: "Run", exact: true }).click();
+  await until(async () => (await cells(page)).join() === "9007199254740993");
+  await away();
 });
 
 test("errors are underlined at their place", async (t) => {
@@ -152,10 +194,20 @@ test("after a dot come the names of items, else keywords and functions", async (
 });
 
 test("ten thousand rows stay a small document", async (t) => {
-  const container = await filled(300);
+  const container = await filled(10_000);
   const page = await open(t, here, at(container, "query"));
   await run(page, "SELECT * FROM c");
   await told(page).getByText("100 rows so far").waitFor();
+  assert.ok((await nodes(page)) <= 2000);
+  const next = page.getByRole("button", { name: "Next" });
+  for (let rows = 100; rows < 10_000; ) {
+    if (await next.isDisabled()) continue;
+    await next.click();
+    const shown = Number((await told(page).innerText()).replaceAll(",", "").match(/^\d+/)[0]);
+    if (shown > rows && shown % 2000 === 0) assert.ok((await nodes(page)) <= 2000, `${shown} rows`);
+    rows = shown;
+  }
+  await told(page).getByText("10,000 rows").waitFor();
   assert.ok((await nodes(page)) <= 2000);
   await page.getByRole("button", { name: "Text", exact: true }).click();
   await editor(page, "Rows").waitFor();
@@ -180,6 +232,48 @@ test("the last requests: filtered, found by activity id, with the query's text",
   await rows.getByRole("button").first().click();
   await page.getByText("SELECT VALUE c.n FROM c WHERE c.n = @n").waitFor();
   assert.ok((await nodes(page)) <= 2000);
+});
+
+test("what the page asks again and again does not stand among the requests", async (t) => {
+  const container = await filled(2);
+  const log = async () => (await admin(here.server, `requests?limit=1000`)).requests;
+  const page = await open(t, here, at(container, "ttl"));
+  await page.getByText("What expires when").waitFor();
+  const asks = (part) => page.requests.filter((request) => request.url().includes(part)).length;
+  await until(() => asks("/ttl/whatif") >= 2 && asks("/ttl/forecast") >= 1);
+  await go(page, at(container, "throughput"));
+  await until(() => asks("/throughput?") >= 2);
+  await go(page, at(container, "feed"));
+  await page.getByText("Waiting for a write…").waitFor();
+  const tails = () => page.requests.filter((request) => request.headers()["a-im"]).length;
+  await until(() => tails() >= 3);
+  await until(() => asks(`/containers/shop/${container.id}`) >= 3);
+  const paths = (await log()).map(({ verb, path }) => `${verb} ${path}`);
+  const names = ["/ttl", "/ttl/whatif", "/ttl/forecast", "/throughput", ""].map((name) => `GET /_admin/v1/containers/shop/${container.id}${name}`);
+  names.push(`GET /dbs/shop/colls/${container.id}/docs`, "GET /_admin/v1/clock", "GET /dbs");
+  // The test itself moves the clock by a key, and is told.
+  const told = paths.filter((path) => names.includes(path) && path !== "GET /_admin/v1/clock");
+  assert.deepEqual(told, []);
+});
+
+test("requests with one activity id are rows of their own", async (t) => {
+  const container = await makeContainer(here);
+  const id = "6f1c9a34-0000-4000-8000-00000000abcd";
+  for (const path of ["one", "two"]) {
+    await fetch(`${here.server.endpoint}dbs/${path}`, { headers: { "x-ms-activity-id": id } });
+  }
+  const page = await open(t, here, "#/requests");
+  await page.getByLabel("Part of the path, or an activity id").fill(id);
+  const rows = page.locator("table.log tbody tr");
+  await until(async () => (await rows.count()) === 2);
+  await page.getByRole("button", { name: "/dbs/one" }).click();
+  await until(async () => (await page.locator("table.log tr.more").count()) === 1);
+  assert.equal(await page.getByRole("button", { name: "/dbs/two" }).getAttribute("aria-expanded"), "false");
+  // Newer ones come above, and it stays open.
+  await container.item("nobody", "x").read();
+  await page.getByLabel("Part of the path, or an activity id").fill("");
+  await page.getByRole("button", { name: /docs\/nobody$/ }).first().waitFor();
+  assert.equal(await page.getByRole("button", { name: "/dbs/one" }).getAttribute("aria-expanded"), "true");
 });
 
 test("the change feed shows what is written as it is written", async (t) => {

@@ -11,6 +11,8 @@ import { admin, at, editor, go, makeContainer, open, origin, until, world, write
 const OWN = Buffer.from("a key of their own, as long as keys are, and known to nobody 64!").toString("base64");
 const READ = Buffer.from("a key that only reads, as long as keys are; known to nobody 64!!").toString("base64");
 
+const PUBLIC = "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==";
+
 const here = world("--memory", "--key", OWN, "--read-only-key", READ);
 const REFUSED = [/status of 401/];
 
@@ -36,6 +38,67 @@ test("a key that is not the public one is asked for", async (t) => {
   await page.getByLabel("Account key").waitFor();
 });
 
+test("nobody comes by the login without a key: Escape, however often, closes nothing", async (t) => {
+  const page = await open(t, here, "#/", { expects: REFUSED });
+  const key = page.getByLabel("Account key");
+  await key.waitFor();
+  for (let n = 0; n < 4; n++) await page.keyboard.press("Escape");
+  assert.equal(await key.isVisible(), true);
+  assert.equal(await page.locator("dialog").evaluate((dialog) => dialog.matches(":modal")), true);
+  // And what is typed goes in.
+  await page.keyboard.type("a key");
+  assert.equal(await key.inputValue(), "a key");
+});
+
+test("at the login nothing is asked again and again", async (t) => {
+  const page = await open(t, here, "#/", { expects: REFUSED, init: beats });
+  await logIn(page, OWN);
+  await page.getByRole("heading", { name: "Connect" }).waitFor();
+  await endSession(page);
+  await page.getByRole("heading", { name: "The session has ended" }).waitFor();
+  // Two minutes of beats, as fast as they come: what was asked before the end may still end.
+  await page.evaluate(() => window.hurry(5));
+  const before = page.requests.length;
+  await page.evaluate(() => window.hurry(120));
+  assert.deepEqual(page.requests.slice(before).map((request) => request.url()), []);
+  await logIn(page, OWN);
+  await page.getByRole("heading", { name: "The session has ended" }).waitFor({ state: "detached" });
+  await until(() => page.requests.length > before + 2);
+  // What waited was one of each.
+  const databases = page.requests.slice(before).filter((request) => request.url().endsWith("/dbs"));
+  assert.ok(databases.length <= 2, `${databases.length} requests for databases`);
+});
+
+/** A page whose timers a test can hurry: so many, without waiting. */
+function beats() {
+  const { setTimeout: wait } = window;
+  const waiting = new Set();
+  window.setTimeout = (act, ...rest) => {
+    const once = () => waiting.delete(once) && act();
+    waiting.add(once);
+    return wait(once, ...rest);
+  };
+  window.hurry = async (times) => {
+    for (let n = 0; n < times; n++) {
+      for (const act of [...waiting]) act();
+      await new Promise((resolve) => wait(resolve, 0));
+    }
+  };
+}
+
+/** The session of a page ends, behind its back. */
+async function endSession(page) {
+  await endSessionOf(here.server, page);
+}
+
+async function endSessionOf(server, page) {
+  const token = await page.evaluate(() => sessionStorage.getItem("dayfly.session"));
+  await fetch(`${origin(server)}/_admin/v1/session`, {
+    method: "DELETE",
+    headers: { authorization: `Bearer ${token}` },
+  });
+}
+
 test("a code in the address opens one session, and is taken out of it", async (t) => {
   const answer = await fetch(`${origin(here.server)}/_admin/v1/session/code`, {
     method: "POST",
@@ -52,7 +115,7 @@ test("a code in the address opens one session, and is taken out of it", async (t
 test("with the read-only key nothing that writes is there, and no writing request leaves", async (t) => {
   const container = await makeContainer(here, { defaultTtl: 100 });
   await container.items.create({ id: "a", pk: "x" });
-  const page = await open(t, here, "#/", { expects: [/status of 401/, /404.*\/throughput/] });
+  const page = await open(t, here, "#/", { expects: REFUSED });
   await logIn(page, READ);
   await page.getByText("read only", { exact: true }).waitFor();
   const writes = /new |delete|save|touch|set ttl|keep for ever|create|pause|run now|take back|freeze|\+1|enforce/i;
@@ -64,6 +127,11 @@ test("with the read-only key nothing that writes is there, and no writing reques
     assert.deepEqual(names.filter((name) => writes.test(name)), [], tab);
     assert.equal(await page.locator("input[type=checkbox]").count(), 0);
   }
+  // What another default would do may be asked, as nothing is written by it.
+  await go(page, at(container, "ttl"));
+  await page.getByRole("radio", { name: /^Off/ }).check();
+  await page.getByText(/^With this default, of 1 live item/).waitFor();
+  await page.locator('tr[data-when="never"] td').first().getByText("1", { exact: true }).waitFor();
   await go(page, at(container, "items", { id: "a", pk: '["x"]' }));
   await editor(page, "Text of the item a").click();
   await page.keyboard.press("Control+s");
@@ -87,11 +155,7 @@ test("a session that ends in mid-work: the key is asked for, and the text goes o
   await go(page, at(container, "items", { id: "a", pk: '["x"]' }));
   await editor(page, "Text of the item a").waitFor();
   await write(page, "Text of the item a", '{"id":"a","pk":"x","n":2}');
-  const token = await page.evaluate(() => sessionStorage.getItem("dayfly.session"));
-  await fetch(`${origin(here.server)}/_admin/v1/session`, {
-    method: "DELETE",
-    headers: { authorization: `Bearer ${token}` },
-  });
+  await endSession(page);
   await page.getByRole("heading", { name: "The session has ended" }).waitFor();
   await logIn(page, OWN);
   await page.getByRole("heading", { name: "The session has ended" }).waitFor({ state: "detached" });
@@ -128,6 +192,16 @@ test("the server is gone and comes back: a banner, and it goes on by itself", as
   await page.getByRole("heading", { name: "Connect" }).waitFor();
   await page.getByText("Load a sample").click();
   await page.getByRole("table").waitFor();
+  // What was loaded is what was promised: a thousand items, some of each kind of life.
+  const authorization = `Bearer ${await page.evaluate(() => sessionStorage.getItem("dayfly.session"))}`;
+  const figures = `${origin(server)}/_admin/v1/containers/sample/sessions`;
+  const told = async (call) => (await fetch(`${figures}${call}`, { headers: { authorization } })).json();
+  const ttl = await told("/ttl");
+  assert.equal(ttl.defaultTtl, 3600);
+  assert.equal(ttl.live.items, 1000);
+  assert.ok(ttl.never.items > 0 && ttl.uninterpretable > 0);
+  const classes = new Set((await told("/items?limit=1000")).items.map((item) => item.class));
+  assert.deepEqual([...classes].sort(), ["explicit", "inherit", "never", "uninterpretable"]);
   await go(page, "#/");
   await server.stop();
   await page.getByText(/The server does not answer/).waitFor();
@@ -135,6 +209,36 @@ test("the server is gone and comes back: a banner, and it goes on by itself", as
   await page.getByText(/The server does not answer/).waitFor({ state: "detached" });
   // In memory: it came back empty, and knows no token of before.
   await page.getByText("Load a sample").waitFor();
+});
+
+test("who logs out of a server with the public key is out, until somebody logs in", async (t) => {
+  const server = await serve(t, 0);
+  const page = await open(t, { browser: here.browser, server }, "#/", { expects: [/status of (401|503)/], init: beats });
+  const connect = page.getByRole("heading", { name: "Connect" });
+  await connect.waitFor();
+  const token = await page.evaluate(() => sessionStorage.getItem("dayfly.session"));
+  await page.getByRole("button", { name: "Log out" }).click();
+  await page.getByLabel("Account key").waitFor();
+  await page.getByText(/^You are logged out/).waitFor();
+  const before = page.requests.length;
+  await page.evaluate(() => window.hurry(120));
+  assert.deepEqual(page.requests.slice(before).map((request) => request.url()), []);
+  assert.equal(await page.getByLabel("Account key").isVisible(), true);
+  assert.equal(await page.evaluate(() => sessionStorage.getItem("dayfly.session")), null);
+  const answer = await fetch(`${origin(server)}/_admin/v1/server`, { headers: { authorization: `Bearer ${token}` } });
+  assert.equal(answer.status, 401);
+  await logIn(page, PUBLIC);
+  await connect.waitFor();
+  // Also when the session had ended already, and when the server cannot be told.
+  await endSessionOf(server, page);
+  await page.getByRole("button", { name: "Log out" }).click();
+  await page.getByLabel("Account key").waitFor();
+  await logIn(page, PUBLIC);
+  await connect.waitFor();
+  await page.route("**/_admin/v1/session", (route) => route.fulfill({ status: 503, body: "later" }));
+  await page.getByRole("button", { name: "Log out" }).click();
+  await page.getByText(/^The server could not be told/).waitFor();
+  await page.getByLabel("Account key").waitFor();
 });
 
 test("429, 449 and 503: it waits, and says so", async (t) => {
@@ -204,6 +308,8 @@ test("another port of localhost gets no token, and its POST is refused", async (
     [ours, OWN],
   );
   assert.equal(told.read, "refused");
+  // It goes out, as a browser lets it; what comes back is closed to it.
+  assert.equal(told.opaque, "opaque");
   assert.equal(told.page, "refused");
   const answer = await fetch(`${ours}/_admin/v1/session`, {
     method: "POST",
@@ -213,9 +319,18 @@ test("another port of localhost gets no token, and its POST is refused", async (
   assert.equal(answer.status, 403);
 });
 
-test("without scripts from others, and without brotli, it is the same page", async (t) => {
+test("without brotli it is the same page", async (t) => {
   const page = await open(t, here, "#/", { expects: REFUSED, extraHTTPHeaders: { "accept-encoding": "identity" } });
+  const answers = [];
+  page.on("response", (response) => answers.push(response));
+  await page.reload();
   await page.getByLabel("Account key").waitFor();
+  const files = answers.filter((response) => response.url().includes("/_explorer/"));
+  assert.ok(files.length >= 3);
+  for (const response of files) {
+    assert.equal(response.status(), 200, response.url());
+    if (!process.env.PORTAL_BUILD) assert.equal((await response.allHeaders())["content-encoding"], undefined, response.url());
+  }
   const server = await admin(here.server, "server");
   assert.equal(server.wellKnownKey, false);
 });
