@@ -1,8 +1,9 @@
 // Which fields of the items are columns.
 
 import { useSignal } from "@preact/signals";
+import { current } from "./live";
 import type { Spot } from "./place";
-import { chooseFields, chosenFields, fields, FIELDS_MAX, type Row } from "./rows";
+import { chooseFields, chosenFields, fields, FIELDS_MAX, keyFields, type Row } from "./rows";
 import { Button, Dialog, Field } from "./ui";
 
 interface Props {
@@ -15,7 +16,8 @@ export function Columns({ at, rows, changed }: Props) {
   const open = useSignal(false);
   const own = useSignal("");
   const close = () => (open.value = false);
-  const candidates = fields(rows, []);
+  // The same that are shown as long as nobody has chosen.
+  const candidates = fields(rows, keyFields(current.value?.partitionKeyPaths ?? []));
   const chosen = chosenFields(at) ?? candidates.slice(0, 3);
   const all = [...new Set([...chosen, ...candidates])].slice(0, 40);
   const choose = (next: string[] | null) => {

@@ -9,7 +9,7 @@ import { Bulk } from "./bulk";
 import { Columns } from "./columns";
 import { placeOf, unsaved } from "./drafts";
 import { address, here, set, type Spot } from "./place";
-import { cell, chosenFields, fields, keyShown, page, rowKey, type Order, type Page, type Row, type View } from "./rows";
+import { cell, chosenFields, fields, keyFields, keyShown, page, rowKey, type Order, type Page, type Row, type View } from "./rows";
 import { readOnly } from "./session";
 import { Button, Choice, Countdown, Empty, Failure, Select, useAsked } from "./ui";
 import { counted, exact, moment } from "./words";
@@ -202,8 +202,7 @@ interface TableProps {
 
 function Table({ at, page, chosen, narrow }: TableProps) {
   const keys = current.value?.partitionKeyPaths ?? [];
-  const names = keys.filter((path) => !path.slice(1).includes("/")).map((path) => path.slice(1));
-  const columns = narrow ? [] : (chosenFields(at) ?? fields(page.items, names).slice(0, 3));
+  const columns = narrow ? [] : (chosenFields(at) ?? fields(page.items, keyFields(keys)).slice(0, 3));
   const all = page.items.length > 0 && page.items.every((row) => chosen.value.has(rowKey(row)));
   const choose = (rows: readonly Row[], on: boolean) => {
     const next = new Map(chosen.peek());

@@ -163,6 +163,8 @@ async function load(): Promise<void> {
     if (known.peek() && fingerprint() !== before) changes.value++;
     known.value = true;
   });
+  const at = spot.peek();
+  if (at && vanished.peek() && all.some((of) => isOf(at, of))) quietly(loadCurrent);
 }
 
 /** What, when it changes, makes other figures stale: the policy of the container that is looked at. */

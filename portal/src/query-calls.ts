@@ -193,7 +193,12 @@ export type Client = "curl" | "python" | "javascript";
 
 /** The query as a program of another client. */
 export function copyAs(client: Client, at: Spot, asked: Asked): string {
-  const endpoint = server.peek()?.endpoints.find(({ scheme }) => scheme === "http")?.url ?? `${location.origin}/`;
+  const endpoints = server.peek()?.endpoints ?? [];
+  const endpoint = (endpoints.find(({ scheme }) => scheme === "http") ?? endpoints[0])?.url ?? `${location.origin}/`;
+  // Where there is https alone, its certificate is one that nobody knows yet.
+  const https = endpoint.startsWith("https:");
+  const pem = `curl -sko emulator.pem ${endpoint}_explorer/emulator.pem`;
+  const ca = https ? "--cacert emulator.pem " : "";
   const key = server.peek()?.wellKnownKey ? emulatorKey : "<your key>";
   const text = JSON.stringify(asked.query);
   const given = asked.parameters.filter(({ name }) => name !== "");
@@ -201,7 +206,7 @@ export function copyAs(client: Client, at: Spot, asked: Asked): string {
   const [database, container] = [JSON.stringify(at.database), JSON.stringify(at.container)];
   switch (client) {
     case "python":
-      return `import json
+      return `${https ? `# ${pem}\n# export REQUESTS_CA_BUNDLE=$PWD/emulator.pem\n` : ""}import json
 from azure.cosmos import CosmosClient
 
 client = CosmosClient(${JSON.stringify(endpoint)}, ${JSON.stringify(key)})
@@ -215,7 +220,7 @@ for row in rows:
     print(json.dumps(row))
 `;
     case "javascript":
-      return `import { CosmosClient } from "@azure/cosmos";
+      return `${https ? `// ${pem}\n// export NODE_EXTRA_CA_CERTS=$PWD/emulator.pem\n` : ""}import { CosmosClient } from "@azure/cosmos";
 
 const client = new CosmosClient({ endpoint: ${JSON.stringify(endpoint)}, key: ${JSON.stringify(key)} });
 const container = client.database(${database}).container(${container});
@@ -225,9 +230,9 @@ const { resources } = await container.items
 console.log(resources);
 `;
     case "curl":
-      return `KEY=${shell(key)}
-TOKEN=$(curl -s -X POST -H "authorization: Bearer $KEY" ${shell(`${endpoint}_admin/v1/session`)} | sed 's/.*"token":"\\([^"]*\\)".*/\\1/')
-curl -H "authorization: Bearer $TOKEN" \\
+      return `${https ? `${pem}\n` : ""}KEY=${shell(key)}
+TOKEN=$(curl ${ca}-s -X POST -H "authorization: Bearer $KEY" ${shell(`${endpoint}_admin/v1/session`)} | sed 's/.*"token":"\\([^"]*\\)".*/\\1/')
+curl ${ca}-H "authorization: Bearer $TOKEN" \\
   -H 'content-type: application/query+json' -H 'x-ms-documentdb-isquery: true' \\
   -H 'x-ms-documentdb-query-enablecrosspartition: true' \\
   ${shell(`${endpoint.replace(/\/$/, "")}${rest(at)}/docs`)} \\

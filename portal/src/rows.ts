@@ -78,6 +78,11 @@ export function cell(json: Json, path: string): string {
   return cut(string ?? json.raw(node), CELL);
 }
 
+/** The fields that are in the column of the key already. */
+export function keyFields(paths: readonly string[]): string[] {
+  return paths.filter((path) => !path.slice(1).includes("/")).map((path) => path.slice(1));
+}
+
 const HIDDEN = /^(id|ttl|_rid|_self|_etag|_attachments|_ts)$/;
 export const FIELDS_MAX = 6;
 

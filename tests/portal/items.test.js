@@ -520,3 +520,109 @@ test("the document stays small, whatever the container holds", async (t) => {
   await page.getByText("What expires when").waitFor();
   assert.ok((await nodes(page)) <= 2000);
 });
+
+test("amber under a minute, struck through at 0, gone with the next page", async (t) => {
+  const container = await makeContainer(here, { defaultTtl: 1000 });
+  await container.items.create({ id: "a", pk: "x", ttl: 61 });
+  await container.items.create({ id: "b", pk: "x" });
+  const page = await open(t, here, at(container));
+  // What is on the screen stays as it was read, until somebody reads again.
+  await page.locator('tr[data-id="a"]').waitFor();
+  const left = page.locator('tr[data-id="a"] .expires .left');
+  const isSoon = () => left.evaluate((element) => element.classList.contains("soon"));
+  await here.server.advance(1);
+  await left.getByText("1 m", { exact: true }).waitFor();
+  assert.equal(await isSoon(), false);
+  await here.server.advance(1);
+  await left.getByText("59 s", { exact: true }).waitFor();
+  assert.equal(await isSoon(), true);
+  // Nothing more is told of the items: the row counts by itself.
+  await page.route("**/items?*", () => undefined);
+  await here.server.advance(59);
+  await page.locator('tr[data-id="a"].dead s').getByText("0 s").waitFor();
+  await page.unroute("**/items?*");
+  await page.getByRole("button", { name: "Read again" }).click();
+  await page.locator('tr[data-id="a"]').waitFor({ state: "detached" });
+  await page.locator('tr[data-id="b"]').waitFor();
+});
+
+test("columns are chosen, fields within fields too, and stay chosen", async (t) => {
+  const container = await makeContainer(here);
+  await container.items.create({ id: "a", pk: "x", one: 1, two: 2, three: 3, four: 4, cart: { total: 12.5 } });
+  const page = await open(t, here, at(container));
+  const heads = () => page.locator("table.rows thead th.cell").allInnerTexts();
+  await until(async () => (await heads()).join() === "one,two,three");
+  await page.getByRole("button", { name: "Columns" }).click();
+  const dialog = page.getByRole("dialog", { name: "Columns" });
+  await dialog.getByLabel("two", { exact: true }).uncheck();
+  await dialog.getByLabel("four", { exact: true }).check();
+  await dialog.getByLabel("A field within a field").fill("cart.total");
+  await dialog.getByRole("button", { name: "Add" }).click();
+  await dialog.getByRole("button", { name: "Done" }).click();
+  await until(async () => (await heads()).join() === "one,three,four,cart/total");
+  assert.deepEqual(await page.locator('tr[data-id="a"] td.cell').allInnerTexts(), ["1", "3", "4", "12.5"]);
+  await page.reload();
+  await until(async () => (await heads()).join() === "one,three,four,cart/total");
+  await page.getByRole("button", { name: "Columns" }).click();
+  await dialog.getByRole("button", { name: "As at first" }).click();
+  await dialog.getByRole("button", { name: "Done" }).click();
+  await until(async () => (await heads()).join() === "one,two,three");
+});
+
+test("many are touched, given a ttl and kept for ever", async (t) => {
+  const container = await makeContainer(here, { defaultTtl: 100 });
+  for (let n = 0; n < 7; n++) await container.items.create({ id: `i${n}`, pk: `p${n % 2}`, n });
+  const page = await open(t, here, at(container));
+  const bulk = page.getByRole("group", { name: "With the selected items" });
+  const all = async () => (await container.items.readAll().fetchAll()).resources.sort((a, b) => a.n - b.n);
+  const select = () => page.getByLabel("Select all rows of this page").check();
+  const ends = (text) =>
+    until(async () => (await page.locator("tbody .expires").allInnerTexts()).join() === Array(7).fill(text).join());
+  await ends("1 m 40 s");
+  await here.server.advance(60);
+  await ends("40 s");
+  await select();
+  // What others write meanwhile stays.
+  await container.items.upsert({ id: "i3", pk: "p1", n: 3, theirs: true });
+  await bulk.getByRole("button", { name: "Touch" }).click();
+  await page.getByText("Touched: 7 items.").waitFor();
+  await ends("1 m 40 s");
+  assert.equal((await all())[3].theirs, true);
+  await select();
+  await bulk.getByRole("button", { name: "Set ttl…" }).click();
+  await page.getByRole("textbox", { name: "Time to live" }).fill("2");
+  await page.getByLabel("Unit").selectOption("hours");
+  await page.getByRole("button", { name: "Set", exact: true }).click();
+  await page.getByText("Ttl set: 7 items.").waitFor();
+  await ends("2 h");
+  assert.deepEqual((await all()).map(({ ttl }) => ttl), Array(7).fill(7200));
+  await select();
+  await bulk.getByRole("button", { name: "Set ttl…" }).click();
+  await page.getByLabel("What the items get").selectOption("no ttl: the container's default");
+  await page.getByRole("button", { name: "Set", exact: true }).click();
+  await ends("1 m 40 s");
+  assert.deepEqual((await all()).filter((item) => "ttl" in item), []);
+  await select();
+  await bulk.getByRole("button", { name: "Keep for ever" }).click();
+  await page.getByText("Kept for ever: 7 items.").waitFor();
+  await ends("never");
+  assert.deepEqual((await all()).map(({ ttl, n }) => [ttl, n]), Array.from({ length: 7 }, (_, n) => [-1, n]));
+});
+
+test("what is no JSON, or no object, is told and not sent", async (t) => {
+  const container = await makeContainer(here);
+  await container.items.create({ id: "a", pk: "x" });
+  const page = await open(t, here, at(container), { init: clipboard });
+  await openItem(page, "a");
+  for (const [written, told] of [
+    ['{"id":"a","pk":"x",}', /^This is no JSON: A string in double quotes/],
+    ['{"id":"a","pk":"x"', /^This is no JSON: A comma or }/],
+    ['["a"]', "An item is an object."],
+  ]) {
+    await write(page, "Text of the item a", written);
+    await page.getByRole("button", { name: /^Save/ }).click();
+    await page.getByRole("alert").getByText(told).waitFor();
+    assert.equal(await copied(page), written);
+  }
+  assert.deepEqual(page.requests.filter((request) => request.method() === "PUT"), []);
+});

@@ -276,6 +276,29 @@ test("requests with one activity id are rows of their own", async (t) => {
   assert.equal(await page.getByRole("button", { name: "/dbs/one" }).getAttribute("aria-expanded"), "true");
 });
 
+test("requests of one verb, and of a 501 what is missing", async (t) => {
+  const container = await filled(2);
+  await container.items.upsert({ id: "i0", pk: "x", n: 7 });
+  const missing = `${here.server.endpoint}dbs/shop/colls/${container.id}/docs/i0/attachments`;
+  const session = await fetch(`${here.server.endpoint}_admin/v1/session`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${here.server.key}` },
+  }).then((answer) => answer.json());
+  const answer = await fetch(missing, { headers: { authorization: `Bearer ${session.token}` } });
+  assert.equal(answer.status, 501);
+  const page = await open(t, here, "#/requests");
+  const verbs = async () => new Set(await page.locator("table.log tbody tr > td:nth-child(2)").allInnerTexts());
+  for (const verb of ["POST", "GET"]) {
+    await page.getByLabel("Verb").selectOption(verb);
+    await until(async () => [...(await verbs())].join() === verb);
+  }
+  await page.getByLabel("Status").selectOption("501");
+  await until(async () => (await page.locator("table.log .badge").allInnerTexts()).every((text) => text === "501"));
+  await page.getByText("refused: An attachment").first().waitFor();
+  await page.getByRole("button", { name: /attachments$/ }).first().click();
+  await page.getByText("Not supported yet: An attachment").waitFor();
+});
+
 test("the change feed shows what is written as it is written", async (t) => {
   const container = await makeContainer(here);
   const page = await open(t, here, at(container, "feed"));

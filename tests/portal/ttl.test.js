@@ -96,6 +96,62 @@ for (const skewMinutes of [-10, 10]) {
   });
 }
 
+test("after a change of the default by another client a row is at 0 in the second of the 404", async (t) => {
+  const container = await makeContainer(here, { defaultTtl: 1000 });
+  await container.items.create({ id: "a", pk: "x" });
+  await container.items.create({ id: "b", pk: "x", ttl: 5000 });
+  const page = await open(t, here, at(container, "items"), { skewMinutes: 10 });
+  const cell = (id) => page.locator(`tr[data-id="${id}"] .expires`);
+  await cell("a").getByText("16 m 40 s", { exact: true }).waitFor();
+  const { resource } = await container.read();
+  await container.replace({ ...resource, defaultTtl: 90 });
+  // Nobody reads again: the page notes it by itself.
+  await cell("a").getByText("1 m 30 s", { exact: true }).waitFor();
+  await here.server.advance(89);
+  await cell("a").getByText("1 s", { exact: true }).waitFor();
+  assert.equal(await isThere(container, "a", "x"), true);
+  await here.server.advance(1);
+  assert.equal(await isThere(container, "a", "x"), false);
+  await until(async () => (await cell("a").allInnerTexts()).every((text) => text === "0 s"));
+  await cell("b").getByText("1 h 21 m").or(cell("b").getByText("1 h 21 m 50 s")).first().waitFor();
+});
+
+test("+1 d moves the clock by a day, and all with it", async (t) => {
+  const container = await makeContainer(here, { defaultTtl: 86400 + 30 });
+  await container.items.create({ id: "a", pk: "x" });
+  const page = await open(t, here, at(container, "items"));
+  const before = await here.server.now();
+  await page.locator(".clock > button").click();
+  await page.getByRole("button", { name: "+1 d" }).click();
+  await until(async () => (await here.server.now()) === before + 86400);
+  await page.locator('tr[data-id="a"] .expires').getByText("30 s", { exact: true }).waitFor();
+});
+
+test("what another default would do, within an hour and within a day too", async (t) => {
+  const container = await makeContainer(here, { defaultTtl: -1 });
+  for (let n = 0; n < 4; n++) {
+    await container.items.create({ id: `${n}`, pk: "x" });
+    await container.items.create({ id: `own ${n}`, pk: "x", ttl: 100_000 });
+    await here.server.advance(1800);
+  }
+  await container.items.create({ id: "never", pk: "x", ttl: -1 });
+  const page = await open(t, here, at(container, "ttl"));
+  const told = async () => {
+    const names = ["at once", "within an hour", "within a day", "later", "never"];
+    const cells = names.map((name) => page.locator(`tr[data-when="${name}"] td`).first().innerText());
+    return (await Promise.all(cells)).join();
+  };
+  // They are 2 h, 1½ h, 1 h and ½ h old.
+  await until(async () => (await told()) === "0,0,0,4,5");
+  await choose(page, "on", 3601);
+  await page.getByText(/^With this default/).waitFor();
+  await until(async () => (await told()) === "2,4,4,4,1");
+  await choose(page, "on", 88_000);
+  await until(async () => (await told()) === "0,0,4,4,1");
+  const wanted = await admin(here.server, `containers/shop/${container.id}/ttl/whatif?defaultTtl=88000`);
+  assert.deepEqual([wanted.expiredInHour.items, wanted.expiredInDay.items], [0, 4]);
+});
+
 test("a running clock: 0 is never shown before the 404", async (t) => {
   const container = await makeContainer(here, { defaultTtl: -1 });
   const page = await open(t, here, at(container, "items", { order: "expiry" }), {
@@ -219,6 +275,8 @@ test("the forecast shows own ttl apart, later and never in words", async (t) => 
   const page = await open(t, here, at(container, "ttl"));
   const forecast = page.getByRole("region", { name: "Forecast" });
   await forecast.getByText(/own: 1 .*default: 1 .*within 1 h: 2 · later: 1 · never: 1/).waitFor();
+  await forecast.getByRole("button", { name: "by hour" }).click();
+  await forecast.getByText(/own: 2 .*default: 1 .*within 2 d: 3 · later: 0 · never: 1/).waitFor();
   await forecast.getByRole("button", { name: "by day" }).click();
   await forecast.getByText(/own: 2 .*default: 1 .*within 60 d: 3 · later: 0 · never: 1/).waitFor();
   await forecast.getByRole("button", { name: "own width" }).click();
