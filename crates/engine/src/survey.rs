@@ -54,7 +54,9 @@ pub(crate) fn one(shared: &Shared, purge: &Purge, opened: &Opened) -> Result<Rep
     let database = figures::database_name(snapshot, record.database)?;
     let mut body = container(shared, purge, snapshot, &database, record)?;
     let now = opened.now();
-    body["now"] = now.0.into();
+    if let Value::Object(members) = &mut body {
+        members.insert("now".to_owned(), now.0.into());
+    }
     Ok(Reply::ok(Success::new(200, body.to_string()), now, Charge::NOTHING))
 }
 
