@@ -168,7 +168,7 @@ export function Dialog({ title, close, wide, firm, children }: DialogProps) {
       }}
       onKeyDown={(event) => {
         // A second Escape would close it without asking us.
-        if (event.key === "Escape" && event.target === event.currentTarget) event.preventDefault();
+        if (event.key === "Escape" && (firm || event.target === event.currentTarget)) event.preventDefault();
       }}
       onClose={() => {
         // The browser asks once: what it closed after that is opened again, or gone for us too.

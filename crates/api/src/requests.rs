@@ -227,7 +227,6 @@ impl Entry {
 
     fn show(&self) -> Value {
         let mut shown = json!({
-            "number": self.number,
             "at": self.at.0,
             "operation": self.kind.name(),
             "verb": self.verb,
@@ -238,6 +237,7 @@ impl Entry {
             "charge": self.charge_ru,
             "ms": milliseconds(self.took),
             "activityId": self.activity_id.to_string(),
+            "number": self.number,
         });
         for (name, text) in [("missing", &self.missing), ("query", &self.query)] {
             if let (Value::Object(members), Some(text)) = (&mut shown, text) {
