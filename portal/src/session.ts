@@ -78,6 +78,8 @@ export async function logOut(): Promise<void> {
   } finally {
     sessionStorage.removeItem(PLACE);
     useToken("");
+    // Also if a session was opened just before.
+    left.value = true;
     server.value = null;
     needsKey.value = true;
   }
@@ -103,6 +105,8 @@ export async function enter(): Promise<void> {
 /** What the server says of itself, now. */
 export async function refresh(): Promise<void> {
   const told = await askFor<Server>(`${admin}server`);
+  // It was on its way when somebody logged out.
+  if (left.peek()) return;
   readOnly.value = told.readOnly;
   server.value = told;
 }
