@@ -448,23 +448,23 @@ fn a_throughput_is_told_of_its_owner() {
     }
     let of = |name: &str, owner: &str| {
         let name = format!("{name}{{owner=\"{owner}\"}}");
-        *scrape(&server).get(&name).unwrap_or_else(|| panic!("{name}"))
+        scrape(&server).get(&name).unwrap_or_else(|| panic!("{name}")).to_string()
     };
-    for (owner, provisioned, used) in [("d", 500.0, 3.0), ("d/own", 700.0, 1.0)] {
+    for (owner, provisioned, used) in [("d", "500", "3"), ("d/own", "700", "1")] {
         assert_eq!(of("dayfly_throughput_provisioned", owner), provisioned);
         assert_eq!(of("dayfly_throughput_used_total", owner), used);
-        assert_eq!(of("dayfly_throughput_overflow_total", owner), 0.0);
-        assert_eq!(of("dayfly_throughput_purge_spent_total", owner), 0.0);
-        assert_eq!(of("dayfly_throttled_total", owner), 0.0);
+        assert_eq!(of("dayfly_throughput_overflow_total", owner), "0");
+        assert_eq!(of("dayfly_throughput_purge_spent_total", owner), "0");
+        assert_eq!(of("dayfly_throttled_total", owner), "0");
     }
     server.wall.pass_milliseconds(1_000);
     // All of it was given, but for what filled it up again.
-    assert_eq!(of("dayfly_throughput_overflow_total", "d"), 497.0);
-    assert_eq!(of("dayfly_throughput_overflow_total", "d/own"), 699.0);
+    assert_eq!(of("dayfly_throughput_overflow_total", "d"), "497");
+    assert_eq!(of("dayfly_throughput_overflow_total", "d/own"), "699");
     let refused = (0..710).filter(|_| miss("own") == 429).count();
     assert_eq!(refused, 10);
-    assert_eq!(of("dayfly_throttled_total", "d/own"), 10.0);
-    assert_eq!(of("dayfly_throttled_total", "d"), 0.0);
-    assert_eq!(of("dayfly_throughput_used_total", "d/own"), 701.0);
+    assert_eq!(of("dayfly_throttled_total", "d/own"), "10");
+    assert_eq!(of("dayfly_throttled_total", "d"), "0");
+    assert_eq!(of("dayfly_throughput_used_total", "d/own"), "701");
     assert_eq!(scrape(&server).get("dayfly_throughput_used_total{owner=\"d/a\"}"), None);
 }

@@ -206,7 +206,7 @@ fn act(random: &mut Random) -> Operation {
     let text = "y".repeat(usize::try_from(random.below(90_000)).unwrap());
     let item: Value = json!({"id": id, "pk": "u", "ttl": -1, "text": text, "n": random.below(9)});
     let part = Part::of(Some(partition_key("u")));
-    let anywhere = if random.chance(50) { Part::default() } else { part.clone() };
+    let anywhere = if random.chance(20) { Part::default() } else { part.clone() };
     let mut operation = match random.below(15) {
         0..=2 => creation(&item),
         3 => super::server::upsert(&item),
@@ -298,7 +298,7 @@ fn scope_of(operation: &mut Operation) -> Option<&mut ContainerScope> {
 #[test]
 fn no_answer_depends_on_what_waits_for_the_purge() {
     let mut all_by_share = 0;
-    for seed in 0..12 {
+    for seed in 0..9 {
         let mut random = Random(seed);
         let given = [Given::Own, Given::Shared, Given::Scaling][usize::try_from(seed % 3).unwrap()];
         let (full, clean) = (offering(given, 300), offering(given, 0));
@@ -309,7 +309,7 @@ fn no_answer_depends_on_what_waits_for_the_purge() {
         let mut now = 0;
         let mut spends: Vec<(u64, f64)> = Vec::new();
         let (mut refused, mut by_share) = (0, 0);
-        for step in 0..400 {
+        for step in 0..300 {
             if random.chance(70) {
                 let operation = act(&mut random);
                 let what = format!("seed {seed}, step {step}, {given:?}: {operation:?}");
@@ -347,7 +347,7 @@ fn no_answer_depends_on_what_waits_for_the_purge() {
             }
         }
     }
-    assert!(all_by_share > 20, "{all_by_share}");
+    assert!(all_by_share > 10, "{all_by_share}");
 }
 
 /// Property 3: with users who ask for u RU/s, after what left a debt, a backlog is gone within
