@@ -85,6 +85,18 @@ impl Decision {
             }
     }
 
+    /// How many bytes of stored items were read whole for it, to know their entries.
+    pub(super) fn stored_bytes(&self) -> usize {
+        let buried: usize = self.corpses.iter().map(|corpse| corpse.record.text().len()).sum();
+        let replaced = match &self.change {
+            ItemChange::Replace { old, .. }
+            | ItemChange::Move { old, .. }
+            | ItemChange::Bury { old, .. } => old.text().len(),
+            ItemChange::Create(_) | ItemChange::Nothing { .. } => 0,
+        };
+        buried + replaced
+    }
+
     /// An item whose end is known before its commit must not be dead when it comes.
     fn bounded(self) -> Decision {
         let end = match &self.change {

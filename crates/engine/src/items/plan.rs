@@ -4,6 +4,7 @@
 //! those before it decided. If it is atomic, one that is refused refuses all of them.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use dayfly_model::charge::Charge;
 use dayfly_model::ttl::ContainerTtl;
@@ -75,13 +76,14 @@ pub(crate) fn plan(
     mode: BatchMode,
     around: Around,
 ) -> WritePlan {
-    let read = |write: Result<WriteItem>| {
+    let parsed = |write: Result<WriteItem>| {
         write.and_then(|write| Wanted::read(opened, write, locate_by_id))
     };
     let container = Arc::clone(&opened.container);
-    let wanted: Vec<_> = writes.into_iter().map(read).collect();
+    let wanted: Vec<_> = writes.into_iter().map(parsed).collect();
     let quota = around.quota(&container, bucket, &wanted);
-    WritePlan { container, bucket, place: origin, wanted, mode, around, quota }
+    let (place, read) = (origin, AtomicUsize::new(0));
+    WritePlan { container, bucket, place, wanted, mode, around, quota, read }
 }
 
 /// The plan for one write, which must be readable.
@@ -91,7 +93,8 @@ pub(crate) fn plan_one(opened: &Opened, write: WriteItem, around: Around) -> Res
     let (bucket, place) = (spot.bucket, spot.place(&opened.container, 0));
     let (container, wanted) = (Arc::clone(&opened.container), vec![Ok(wanted)]);
     let quota = around.quota(&container, bucket, &wanted);
-    Ok(WritePlan { container, bucket, place, wanted, mode: BatchMode::Atomic, around, quota })
+    let (mode, read) = (BatchMode::Atomic, AtomicUsize::new(0));
+    Ok(WritePlan { container, bucket, place, wanted, mode, around, quota, read })
 }
 
 /// Writes to items of one bucket, ready to be drafted. There is at least one.
@@ -105,6 +108,8 @@ pub(crate) struct WritePlan {
     around: Around,
     /// What may be alive, if that is limited.
     quota: Option<Quota>,
+    /// How many bytes of stored items the last draft read whole.
+    read: AtomicUsize,
 }
 
 /// What a committed plan answers, before it is rendered.
@@ -148,6 +153,9 @@ impl From<dayfly_storage::Error> for RefusedPlan {
         RefusedPlan::Failed(error.into())
     }
 }
+
+/// More than this of stored items is not read while everybody waits.
+const READ_BYTES_MAX: usize = 16 * 1024;
 
 /// The largest answer of a plan, in bytes of items.
 const ANSWER_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -274,6 +282,7 @@ impl Plan for WritePlan {
             return Err(failed(storage_failed(dayfly_storage::Error::Retry)));
         }
         let made = || decisions.iter().flatten();
+        self.read.store(made().map(Decision::stored_bytes).sum(), Ordering::Relaxed);
         let writes = made().any(Decision::writes);
         let valid_before = made().map(|decision| decision.valid_before).min();
         // What stands in the way of a write that failed may be dead in the next second.
@@ -313,12 +322,14 @@ impl Plan for WritePlan {
     }
 
     /// A patch reads the whole item and may run a query over it: too much for the
-    /// committer, for whom everybody waits. So may a quota, if much has to be counted. Where
-    /// others write the item all the time the committer does it in the end; then it is bounded
-    /// by [`WorkBudget`].
+    /// committer, for whom everybody waits. So is a large item that is replaced or goes, whose
+    /// entries are derived from its text, and so may be a quota, if much has to be counted.
+    /// Where others write the item all the time the committer does it in the end; then it is
+    /// bounded by [`WorkBudget`].
     fn redraft(&self) -> Redraft {
         let is_patch = |wanted: &Wanted| matches!(wanted.act, LocatedAct::Patch(..));
         let is_long = self.wanted.iter().flatten().any(is_patch)
+            || self.read.load(Ordering::Relaxed) > READ_BYTES_MAX
             || self.quota.as_ref().is_some_and(Quota::took_long);
         if is_long { Redraft::AtCaller } else { Redraft::Here }
     }

@@ -4,7 +4,8 @@ use std::task::{Context, Poll, Waker};
 
 use serde_json::{Value, json};
 
-use super::server::{Kind, Server, Setup, Ticket, upsert};
+use super::server::{Kind, Server, Setup, Ticket, upsert, write};
+use crate::operation::Act;
 use crate::reply::Reply;
 
 /// What a ticket says now, if it says anything.
@@ -76,4 +77,40 @@ fn a_small_write_goes_before_wide_ones() {
     assert_eq!(server.stored_items(), 2);
     drop((wide, small));
     server.check();
+}
+
+/// A delete says little and reads the whole item: it, too, is drafted again by who waits for it.
+#[test]
+fn a_delete_of_a_long_item_is_drafted_again_by_who_waits_for_it() {
+    let server = stepped();
+    let long = |value: u64| json!({"id": "a", "pk": 1, "n": value, "f": "x".repeat(100_000)});
+    let redrafts = || server.engine().figures().redrafts;
+    let before = redrafts();
+    let delete = write(Act::Delete("a".to_owned()), "1");
+    let acts = [upsert(&long(0)), upsert(&long(1)), delete];
+    let mut waiting: Vec<Ticket> = Vec::new();
+    let mut statuses = Vec::new();
+    let mut step = |waiting: &mut Vec<Ticket>| {
+        server.begin();
+        server.publish();
+        waiting.retain_mut(|ticket| match poll(ticket) {
+            Some(reply) => {
+                statuses.push(reply.outcome.unwrap().status);
+                false
+            }
+            None => true,
+        });
+    };
+    let mut acts = acts.into_iter();
+    waiting.push(server.hand_in(acts.next().unwrap()));
+    step(&mut waiting);
+    waiting.extend(acts.map(|act| server.hand_in(act)));
+    for _ in 0..5 {
+        step(&mut waiting);
+    }
+    assert!(waiting.is_empty(), "{} still wait", waiting.len());
+    assert_eq!(statuses, [201, 200, 204]);
+    assert_eq!(redrafts(), before);
+    server.check();
+    assert_eq!(server.stored_items(), 0);
 }
