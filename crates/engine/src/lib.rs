@@ -441,11 +441,12 @@ impl Switchboard {
             Ok(opened) => opened,
             Err(reply) => return Answer::Ready(reply),
         };
-        // Who names no partition key has it in the body.
-        let part = items::part_in_body(&opened.container, &write).unwrap_or(part);
-        let toll = match self.shared.admit(&opened, write.at.service, &part) {
+        // Who names no partition key has it in the body; what is answered is about what is named.
+        let in_body = items::part_in_body(&opened.container, &write);
+        let payer = in_body.as_ref().unwrap_or(&part);
+        let toll = match self.shared.admit(&opened, write.at.service, payer) {
             Ok(toll) => toll,
-            Err(reply) => return Answer::Ready(reply),
+            Err(reply) => return Answer::Ready(reply.at(opened.place(&part))),
         };
         let plan = items::plan_one(&opened, write, Around::of(&self.shared));
         self.commit((opened, toll), &part, plan.map(|plan| (plan.bucket(), plan)), Waiting::Item)

@@ -174,6 +174,9 @@ fn containers(bench: &Bench, extent: &Extent, report: &mut Report) -> Result<()>
         grown / 1024.0
     };
     let count = extent.containers;
+    let mebibytes = |bytes: u64| format!("{:.1} MiB", bytes as f64 / 1024.0 / 1024.0);
+    report.note("memory when idle, 1 container", mebibytes(few.idle));
+    report.note(format!("the same, {count} containers"), mebibytes(many.idle));
     let milliseconds = |time: Duration| format!("{:.0} ms", time.as_secs_f64() * 1e3);
     report.note("start to the first answer, 1 container", milliseconds(few.started));
     report.note(format!("the same, {count} containers"), milliseconds(many.started));
@@ -243,7 +246,11 @@ fn edge(bench: &Bench, extent: &Extent, report: &mut Report) -> Result<()> {
         };
         let definition = with_default(EXPIRED_SECONDS / 4);
         fill::fill_with(&data, &Filling { definition, item, count, written })?;
-        Server::spawn(dayfly(&bench.program, &data).args(["--throughput", "enforced"]))
+        let mut command = dayfly(&bench.program, &data);
+        let server = Server::spawn(command.args(["--throughput", "enforced"]))?;
+        // The clock of the filling says nothing to the purge.
+        server.connect()?.admin("POST", "clock", "{\"accept\":true}")?;
+        Ok(server)
     });
     let servers = [full?, clean?];
     let mut clients = Vec::new();
