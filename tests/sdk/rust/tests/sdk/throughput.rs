@@ -1,5 +1,6 @@
 //! A throughput that is enforced: who asks for more waits, and tries again.
 
+use azure_data_cosmos::ResourceIdentity;
 use dayfly_sdk_tests::{World, find, over_http_and_https, properties};
 use serde_json::json;
 
@@ -8,9 +9,9 @@ over_http_and_https! {
 }
 
 async fn who_asks_for_too_much_waits_and_tries_again(world: &World) {
+    let ResourceIdentity::Name(database) = world.database.id() else { panic!("it has a name") };
     let properties = properties();
-    let call =
-        format!("containers/{}/{}/throughput", world.database.id(), properties.id.as_ref());
+    let call = format!("containers/{database}/{}/throughput", properties.id);
     let container = world.container_like(properties).await;
     world.put_admin(&call, json!({"mode": "enforced"})).await;
     // What it costs is taken when it is done, and is more than there is for a second.
