@@ -115,9 +115,8 @@ impl<'a> Clerk<'a> {
         self.shared.catalog.unfinished.end(is_finished);
     }
 
-    /// A database is gone, with the throughput that it shared, and nobody takes it for there.
+    /// A database is gone, with the throughput that it shared.
     pub(crate) fn shares_no_more(&self, database: DatabaseRid) {
-        self.offers_changed();
         self.shared.metering.forget_database(database);
     }
 

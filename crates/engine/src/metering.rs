@@ -364,8 +364,14 @@ impl Metering {
         Ok(databases.get(&number).copied())
     }
 
-    /// A database is gone, with what it shared.
+    /// A database is gone, with what it shared. Nothing is known of its containers any more, so
+    /// that nobody takes the offer for there who clears them.
     pub(crate) fn forget_database(&self, database: DatabaseRid) {
+        for (container, of) in &*lock(&self.databases) {
+            if *of == database.0 {
+                self.offers.remove(container);
+            }
+        }
         let mut purses = self.purses.write().unwrap_or_else(PoisonError::into_inner);
         purses.remove(&Payer::Database(database));
     }
