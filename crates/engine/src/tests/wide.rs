@@ -32,6 +32,21 @@ fn stepped() -> Server {
     server
 }
 
+/// One group is committed. Returns the statuses of those who waited for it.
+fn one_group(server: &Server, waiting: &mut Vec<Ticket>) -> Vec<u16> {
+    server.begin();
+    server.publish();
+    let mut statuses = Vec::new();
+    waiting.retain_mut(|ticket| match poll(ticket) {
+        Some(reply) => {
+            statuses.push(reply.outcome.unwrap().status);
+            false
+        }
+        None => true,
+    });
+    statuses
+}
+
 /// Two writers of one item, of which the second finds that its draft does not
 /// hold: it drafts again, not the committer, and both versions fit together.
 #[test]
@@ -45,15 +60,7 @@ fn a_wide_item_is_drafted_again_by_who_waits_for_it() {
     let mut statuses = Vec::new();
     let mut groups = 0;
     while !waiting.is_empty() {
-        server.begin();
-        server.publish();
-        waiting.retain_mut(|ticket| match poll(ticket) {
-            Some(reply) => {
-                statuses.push(reply.outcome.unwrap().status);
-                false
-            }
-            None => true,
-        });
+        statuses.extend(one_group(&server, &mut waiting));
         groups += 1;
         assert!(groups < 10, "{} still wait", waiting.len());
     }
@@ -90,23 +97,12 @@ fn a_delete_of_a_long_item_is_drafted_again_by_who_waits_for_it() {
     let acts = [upsert(&long(0)), upsert(&long(1)), delete];
     let mut waiting: Vec<Ticket> = Vec::new();
     let mut statuses = Vec::new();
-    let mut step = |waiting: &mut Vec<Ticket>| {
-        server.begin();
-        server.publish();
-        waiting.retain_mut(|ticket| match poll(ticket) {
-            Some(reply) => {
-                statuses.push(reply.outcome.unwrap().status);
-                false
-            }
-            None => true,
-        });
-    };
     let mut acts = acts.into_iter();
     waiting.push(server.hand_in(acts.next().unwrap()));
-    step(&mut waiting);
+    statuses.extend(one_group(&server, &mut waiting));
     waiting.extend(acts.map(|act| server.hand_in(act)));
     for _ in 0..5 {
-        step(&mut waiting);
+        statuses.extend(one_group(&server, &mut waiting));
     }
     assert!(waiting.is_empty(), "{} still wait", waiting.len());
     assert_eq!(statuses, [201, 200, 204]);
